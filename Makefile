@@ -1,0 +1,78 @@
+# One command per check; `make test` runs them all. Needs python3 (3.11 to 3.13), make and pip.
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+PIP_INSTALL := $(PY) -m pip install -q --disable-pip-version-check
+
+# What is installed in $(VENV): a stamp per extra, older than pyproject.toml means out of date.
+TEST_ENV := $(VENV)/.installed-test
+DEV_ENV := $(VENV)/.installed-dev
+
+# Benchmark data sets, where there are any. Nothing here needs them.
+ifndef RANKAD_DATA
+ifneq ($(wildcard ../shared/data/.),)
+export RANKAD_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test format format-check lint types imports pytest clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(TEST_ENV) ## run the demonstration
+	$(PY) -m rankad.demo
+
+# The checks run one after another, cheapest first, and the first failure stops the run.
+test: $(DEV_ENV) ## run every check, then the tests
+	@for check in format-check lint types imports pytest; do \
+	  $(MAKE) --no-print-directory $$check || exit 1; \
+	done
+
+format: $(DEV_ENV) ## rewrite the code in the house format
+	$(BIN)/ruff format .
+
+format-check: $(DEV_ENV) ## check the format, change nothing
+	$(BIN)/ruff format --check .
+
+lint: $(DEV_ENV) ## check the code for mistakes
+	$(BIN)/ruff check .
+
+types: $(DEV_ENV) ## check the types (mypy, strict)
+	$(BIN)/mypy
+
+imports: $(DEV_ENV) ## check that stages stay independent
+	$(BIN)/lint-imports
+
+pytest: $(DEV_ENV) ## run the tests and the docstring examples
+	$(PY) -m pytest -n $(JOBS)
+
+clean: ## remove caches and build products, keep the environment
+	rm -rf build dist demo.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@for dir in src tests docs benchmarks; do \
+	  if [ -d $$dir ]; then \
+	    find $$dir \( -name '*.nbi' -o -name '*.nbc' \) -type f -exec rm -f {} +; \
+	    find $$dir \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +; \
+	  fi; \
+	done
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+	  echo "rankad needs Python 3.11 to 3.13, and $(PYTHON) is not one; try: make PYTHON=python3.12" >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(TEST_ENV): pyproject.toml | $(PY)
+	$(PIP_INSTALL) -e '.[test]'
+	@touch $@
+
+# The dev extra contains the test extra, so this brings both stamps up to date.
+$(DEV_ENV): pyproject.toml | $(PY)
+	$(PIP_INSTALL) -e '.[dev]'
+	@touch $(TEST_ENV) $@

@@ -1,0 +1,177 @@
+"""Nominal scores to p-values, thresholds, and what can be promised about false alarms.
+
+A new row's p-value is ``(1 + #{nominal scores <= its score}) / (n + 1)``. Where the nominal scores come from
+rows that had no part in training, a fresh nominal row has ``P(p <= alpha) <= alpha`` for every alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+
+from rankad._arrays import Floats
+
+__all__ = ["Calibration", "FalseAlarmBound", "beta_bound", "covering_bound"]
+
+Kind = Literal["split", "cross-fit", "leave-one-out", "in-sample"]
+
+EXACT_BETA = (
+    "Beta law of order statistics: the calibration rows are independent of training, so the realised "
+    "false-alarm rate is at most a Beta(r, n + 1 - r) variable, r = floor(alpha (n + 1))"
+)
+APPROXIMATE_BETA = (
+    "Beta law of order statistics, applied to out-of-fold scores as if one fixed scorer had made them: an "
+    "approximation, not a theorem. calibration='split' gives the exact law"
+)
+
+
+class FalseAlarmBound(NamedTuple):
+    """What is promised about the realised false-alarm rate.
+
+    Attributes
+    ----------
+    bound : float
+        With probability at least ``1 - delta`` over the nominal sample, a share of at most `bound` of all
+        fresh nominal rows raises an alarm at level alpha. 1 promises nothing.
+    alpha, delta : float
+        As asked.
+    exact : bool
+        Whether a theorem covers this detector as fitted.
+    theorem : str
+        Which one, and how its quantities were bounded.
+    """
+
+    bound: float
+    alpha: float
+    delta: float
+    exact: bool
+    theorem: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Scores of nominal rows, against which new scores become p-values.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,)
+        Ascending.
+    kind : {"split", "cross-fit", "leave-one-out", "in-sample"}
+        Whether the rows were kept out of training, scored by models that did not see them, or trained on.
+
+    Examples
+    --------
+    >>> calibration = Calibration.from_scores([0.3, 0.1, 0.2], "split")
+    >>> calibration.p_values([0.05, 0.2, 0.9])
+    array([0.25, 0.75, 1.  ])
+    >>> calibration.threshold(0.5)
+    0.2
+    """
+
+    scores: Floats
+    kind: Kind
+
+    @classmethod
+    def from_scores(cls, scores: ArrayLike, kind: Kind) -> Calibration:
+        """Sort and keep nominal scores."""
+        values = np.sort(np.asarray(scores, dtype=np.float64))
+        if values.size == 0:
+            raise ValueError("scores must hold at least one nominal score.")
+        return cls(values, kind)
+
+    def p_values(self, scores: ArrayLike) -> Floats:
+        """Return ``(1 + #{nominal scores <= score}) / (n + 1)``: paper, Algorithm 1, step 3(b)."""
+        lower = np.searchsorted(self.scores, np.asarray(scores, dtype=np.float64), side="right")
+        return np.asarray((1 + lower) / (self.scores.size + 1))
+
+    @property
+    def smallest_p_value(self) -> float:
+        """``1 / (n + 1)``: below it, alpha can raise no alarm."""
+        return 1 / (self.scores.size + 1)
+
+    def n_below(self, alpha: float) -> int:
+        """Return r, the number of distinct p-values ``1/(n+1), 2/(n+1), ...`` that are ``<= alpha``."""
+        n = self.scores.size
+        r = math.floor(alpha * (n + 1))
+        # What decides is the p-value as it is rounded, so that alarms and p-values always agree.
+        while r < n + 1 and (r + 1) / (n + 1) <= alpha:
+            r += 1
+        while r > 0 and r / (n + 1) > alpha:
+            r -= 1
+        return r
+
+    def threshold(self, alpha: float) -> float:
+        """Return t such that ``score < t`` exactly when the p-value is ``<= alpha``; -inf if it never is."""
+        r = self.n_below(alpha)
+        if r == 0:
+            return -math.inf
+        if r > self.scores.size:
+            return math.inf
+        return float(self.scores[r - 1])
+
+
+def beta_bound(calibration: Calibration, alpha: float, delta: float) -> FalseAlarmBound:
+    """Bound the realised false-alarm rate by the law of the r-th smallest of n independent scores."""
+    n, r = calibration.scores.size, calibration.n_below(alpha)
+    if r == 0:
+        bound = 0.0
+    elif r > n:
+        bound = 1.0
+    else:
+        bound = float(betaincinv(r, n + 1 - r, 1 - delta))
+    exact = calibration.kind == "split"
+    return FalseAlarmBound(bound, alpha, delta, exact, EXACT_BETA if exact else APPROXIMATE_BETA)
+
+
+def covering_bound(calibration: Calibration, alpha: float, delta: float, norm: float) -> FalseAlarmBound:
+    """Bound the realised false-alarm rate of an in-sample calibration: the paper's Theorem 7.
+
+    With probability ``1 - delta``, for every g of the class and every m,
+    ``P{g(x) < g^(m) - 2 gamma} <= (m - 1) / n + (2 / n) (k + 1 + log2(n / delta))`` with
+    ``k = ceil(log2 N(gamma, F, 2n))`` (the logarithms are to base 2 in its proof). We take the class of all g
+    in the RKHS with norm at most A, and Zhang's bound for it (2002, Theorem 4, kernel at most one):
+    ``log2 N <= 36 (A / gamma)^2 log2(2 ceil(4 A / gamma + 2) 2n + 1)``. A is the power of two above |g|, and
+    gamma the best of a fixed grid; delta is shared out over both choices.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        In-sample scores.
+    alpha, delta : float
+    norm : float
+        |g| in the RKHS.
+    """
+    scores, n = calibration.scores, calibration.scores.size
+    threshold = calibration.threshold(alpha)
+    doublings = max(1, math.ceil(math.log2(norm)) if norm > 0 else 1)
+    radius = 2.0**doublings
+    gammas = radius * 2.0 ** -np.arange(0, 12)
+    # sum over j of 1 / (j (j + 1)) is one: the radius may depend on the data.
+    share = delta / (doublings * (doublings + 1) * gammas.size)
+    best, best_gamma, best_k = 1.0, math.nan, math.inf
+    for gamma in gammas if calibration.n_below(alpha) else ():
+        ratio = radius / gamma
+        k = math.ceil(36 * ratio**2 * math.log2(2 * math.ceil(4 * ratio + 2) * 2 * n + 1))
+        m = int(np.searchsorted(scores, threshold + 2 * gamma, side="left")) + 1
+        if m > n:
+            continue
+        bound = (m - 1) / n + 2 / n * (k + 1 + math.log2(n / share))
+        if bound < best:
+            best, best_gamma, best_k = bound, float(gamma), k
+    if not calibration.n_below(alpha):
+        best = 0.0
+    found = (
+        f"gamma = {best_gamma:.3g}, k = {best_k}"
+        if math.isfinite(best_gamma)
+        else "vacuous at every gamma tried: with this norm and this many rows it promises nothing"
+    )
+    theorem = (
+        f"the paper's Theorem 7 (covering numbers) for in-sample ranks, k = log2 N bounded by Zhang's "
+        f"theorem for the RKHS ball of radius {radius:.4g} (|g| = {norm:.4g}); {found}"
+    )
+    return FalseAlarmBound(best, alpha, delta, True, theorem)

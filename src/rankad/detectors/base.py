@@ -1,0 +1,134 @@
+"""What all detectors share: calibrated p-values, and decisions at any alpha from them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from rankad._arrays import Floats
+from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad.detectors.rows import validate_rows
+
+__all__ = ["CalibratedDetector", "check_choice", "check_unit"]
+
+
+def check_unit(name: str, value: Any) -> float:
+    """Return a number strictly between 0 and 1, or raise."""
+    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 < float(value) < 1.0:
+        return float(value)
+    raise ValueError(
+        f"{name} must be a number strictly between 0 and 1, got {value!r}; "
+        f"for five per cent pass {name}=0.05."
+    )
+
+
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Raise unless `value` is one of the allowed."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+class CalibratedDetector(OutlierMixin, BaseEstimator):
+    """A scorer with nominal scores to compare with. Higher scores are more nominal.
+
+    Subclasses set ``calibration_`` in `fit` and implement `_score`.
+    """
+
+    alpha: float
+    calibration_: Calibration
+
+    @abstractmethod
+    def _score(self, rows: Floats) -> Floats:
+        """Score validated rows."""
+
+    def score_samples(self, X: Any) -> Floats:
+        """Score rows; higher is more nominal.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return self._score(validate_rows(self, X, reset=False))
+
+    def p_values(self, X: Any) -> Floats:
+        """Return the p-value of each row: the share of nominal rows that score no higher.
+
+        ``(1 + #{nominal scores <= score}) / (n + 1)``, so that a fresh nominal row has a p-value of at most
+        alpha with probability about alpha, for every alpha.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,), in (0, 1]
+        """
+        return self.calibration_.p_values(self.score_samples(X))
+
+    @property
+    def offset_(self) -> float:
+        """The score below which a row is an alarm at `alpha`; -inf when alpha is too small for any alarm."""
+        check_is_fitted(self)
+        return self.calibration_.threshold(check_unit("alpha", self.alpha))
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return ``score_samples(X) - offset_``: negative for alarms."""
+        offset = self.offset_
+        return self.score_samples(X) - offset
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return -1 for alarms, rows whose p-value is at most `alpha`, and +1 for the others.
+
+        `alpha` can be set after fitting (``detector.alpha = 0.01``); nothing is fitted again.
+        """
+        offset = self.offset_
+        return np.where(self.score_samples(X) < offset, -1, 1)
+
+    def false_alarm_bound(self, alpha: float | None = None, delta: float = 0.05) -> FalseAlarmBound:
+        """Say what is promised about the realised false-alarm rate.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            The false-alarm rate asked for; the detector's own by default.
+        delta : float
+            The probability, over nominal samples, with which the bound may fail.
+
+        Returns
+        -------
+        FalseAlarmBound
+            The bound, whether a theorem covers it, and which.
+        """
+        check_is_fitted(self)
+        level = check_unit("alpha", self.alpha if alpha is None else alpha)
+        return self._bound(level, check_unit("delta", delta))
+
+    def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
+        return beta_bound(self.calibration_, alpha, delta)
+
+    def _warn_if_silent(self) -> None:
+        """Warn when there are too few nominal rows for any alarm at alpha."""
+        least = self.calibration_.smallest_p_value
+        if self.alpha < least:
+            needed = math.ceil(1 / self.alpha) - 1
+            warnings.warn(
+                f"alpha={self.alpha:g} is below the smallest p-value there can be, {least:.3g} with "
+                f"{self.calibration_.scores.size} nominal rows to compare with: no row will ever raise an "
+                f"alarm. Use at least {needed} such rows or a larger alpha.",
+                UserWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,129 @@
+"""Nominal rows to a ranker: neighbours, ranks, levels, landmarks and RankSVM in one go.
+
+This is Algorithm 1, step 2, for one set of training rows. `RankAD` makes one ranker from all of them, and
+more, each from the rows outside a fold, for selection and calibration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from rankad._arrays import Floats, Ints
+from rankad.kernels import KernelMap, KernelScorer, choose_landmarks
+from rankad.levels import quantize
+from rankad.neighbors import nearest_neighbors, random_halves, split_distances
+from rankad.pairloss import PairLoss
+from rankad.ranks import knn_statistic, resampled_ranks
+from rankad.ranksvm import RankSVMSolution, solve_path
+from rankad.scaling import fit_scaling
+
+__all__ = ["Bandwidth", "FittedRanker", "PreparedRows", "Recipe"]
+
+# How many random halvings the ranks are averaged over (the paper's section 6.1).
+N_HALVINGS = 20
+# The point at infinity weighs like a level of a third of the rows.
+FAR_SHARE = 1 / 3
+
+
+class Bandwidth(NamedTuple):
+    """A bandwidth: sigma itself, or a multiple of D_K."""
+
+    value: float
+    relative: bool
+
+    def sigma(self, unit: float) -> float:
+        """Return sigma where D_K is `unit`."""
+        return self.value * unit if self.relative else self.value
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a ranker is made, whichever the rows."""
+
+    k: int
+    cuts: tuple[float, ...]
+    landmarks: str
+    n_landmarks: int
+    far_field: bool
+
+
+class FittedRanker(NamedTuple):
+    """A ranker and how the solver found it."""
+
+    scorer: KernelScorer
+    solution: RankSVMSolution
+
+
+class PreparedRows:
+    """Training rows with everything that no bandwidth and no C can change.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    recipe : Recipe
+    seed : SeedSequence
+    scaling : {"standard", "robust"} or None
+        A scaling to learn from these very rows.
+
+    Attributes
+    ----------
+    ranks, levels : ndarray of shape (n,)
+    unit : float
+        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero.
+    n_pairs : float
+        Pairs in the loss, the point at infinity included.
+    """
+
+    def __init__(
+        self, rows: Floats, recipe: Recipe, seed: np.random.SeedSequence, scaling: str | None = None
+    ) -> None:
+        halves_seed, landmarks_seed = seed.spawn(2)
+        self._scaling = fit_scaling(rows, scaling)
+        scaled = self._scaling.apply(rows)
+        n, k = len(scaled), recipe.k
+        halves = random_halves(n, N_HALVINGS, np.random.default_rng(halves_seed))
+        wide = nearest_neighbors(scaled, min(4 * k, n - 1))
+        self.ranks: Floats = resampled_ranks(
+            (-knn_statistic(distances, k, "mean") for distances in split_distances(scaled, k, halves, wide)),
+            halves,
+        )
+        self.levels: Ints = quantize(self.ranks, recipe.cuts)
+        self.unit = float(wide.distances[:, :k].mean()) or 1.0
+        self._loss = PairLoss(self.levels, far_weight=FAR_SHARE * n if recipe.far_field else 0.0)
+        self.n_pairs = self._loss.n_pairs
+        self._far_field = recipe.far_field
+        # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
+        with threadpool_limits(limits=1, user_api="openmp"):
+            landmarks = choose_landmarks(
+                scaled,
+                recipe.n_landmarks,
+                recipe.landmarks,
+                seed=int(landmarks_seed.generate_state(1)[0]),
+            )
+        self._map = KernelMap(scaled, landmarks)
+
+    def solve(self, sigma: float, pair_weights: Sequence[float]) -> list[FittedRanker]:
+        """Train at one bandwidth for several C, given as C times the number of pairs, ascending.
+
+        That product, unlike C, means the same for any number of rows.
+        """
+        features = self._map.features(sigma)
+        C = [weight / max(self.n_pairs, 1.0) for weight in pair_weights]
+        center, scale = self._scaling
+        return [
+            FittedRanker(
+                KernelScorer(
+                    self._map.landmarks * scale + center,
+                    features.coefficients(solution.weights),
+                    sigma * scale,
+                    self._far_field,
+                ),
+                solution,
+            )
+            for solution in solve_path(features.rows, self._loss, C)
+        ]

@@ -1,0 +1,274 @@
+"""Nominal rows to neighbour distances: exact, Euclidean, a row never its own neighbour.
+
+Two back ends find the neighbours: a k-d tree where the dimension is low, a direct scan where it is not.
+Both only name candidates; the distances are computed by one formula from the rows themselves, so that they
+do not depend on the back end, and duplicates are at distance exactly zero. Ties are ordered by index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from scipy.spatial import cKDTree
+
+from rankad._arrays import Bools, Floats, Ints, in_blocks
+
+__all__ = [
+    "Neighbors",
+    "nearest_neighbors",
+    "radius_counts",
+    "random_halves",
+    "split_distances",
+]
+
+# Where a k-d tree wins: up to 4 columns always, up to 8 once there are enough rows to prune.
+_TREE_COLUMNS = ((4, 0), (8, 10_000))
+_BLOCK = 512
+
+
+class Neighbors(NamedTuple):
+    """Neighbours of every query row, the nearest first.
+
+    Attributes
+    ----------
+    distances : ndarray of shape (n_queries, k)
+    indices : ndarray of int, shape (n_queries, k)
+        Positions in the reference rows.
+    """
+
+    distances: Floats
+    indices: Ints
+
+
+def nearest_neighbors(
+    reference: Floats,
+    k: int,
+    queries: Floats | None = None,
+    *,
+    method: str = "auto",
+    n_jobs: int | None = None,
+) -> Neighbors:
+    """Find the k nearest reference rows of every query row, exactly.
+
+    Parameters
+    ----------
+    reference : ndarray of shape (n, d)
+    k : int
+        Neighbours wanted; at most ``n``, or ``n - 1`` without `queries`.
+    queries : ndarray of shape (n_queries, d), optional
+        Without it every reference row is a query, and is left out of its own neighbours.
+    method : {"auto", "tree", "scan"}
+        The back end; it changes the time taken and nothing else.
+    n_jobs : int, optional
+        Threads; it changes the time taken and nothing else.
+
+    Examples
+    --------
+    >>> nearest_neighbors(np.array([[0.0], [1.0], [3.0]]), 1)
+    Neighbors(distances=array([[1.],
+           [1.],
+           [2.]]), indices=array([[1],
+           [0],
+           [1]]))
+    """
+    n, d = reference.shape
+    own = queries is None
+    limit = n - 1 if own else n
+    if not 1 <= k <= limit:
+        raise ValueError(
+            f"k must lie between 1 and {limit}, the number of other rows to choose from; got {k}."
+        )
+    if method == "auto":
+        method = "tree" if any(d <= columns and n >= least for columns, least in _TREE_COLUMNS) else "scan"
+    rows = np.ascontiguousarray(reference, dtype=np.float64)
+    asked = rows if queries is None else np.ascontiguousarray(queries, dtype=np.float64)
+    if method == "tree":
+        return _tree_search(rows, asked, k, own, n_jobs)
+    if method == "scan":
+        columns = np.ascontiguousarray(rows.T)
+        parts = in_blocks(
+            lambda begin, end: _scan(columns, asked[begin:end], k, begin if own else -1),
+            len(asked),
+            _BLOCK,
+            n_jobs,
+        )
+        return Neighbors(
+            np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        )
+    raise ValueError(f"method must be 'auto', 'tree' or 'scan', got {method!r}.")
+
+
+def radius_counts(
+    reference: Floats,
+    radius: float,
+    queries: Floats | None = None,
+    *,
+    n_jobs: int | None = None,
+) -> Ints:
+    """Count the reference rows within `radius` (inclusive) of every query row: ``N_S`` of the paper.
+
+    Without `queries` every reference row is a query and does not count itself.
+
+    Examples
+    --------
+    >>> radius_counts(np.array([[0.0], [1.0], [3.0]]), 1.0)
+    array([1, 1, 0])
+    """
+    if not (np.isfinite(radius) and radius >= 0):
+        raise ValueError(f"radius must be finite and >= 0, got {radius!r}.")
+    columns = np.ascontiguousarray(reference.T, dtype=np.float64)
+    asked = np.ascontiguousarray(reference if queries is None else queries, dtype=np.float64)
+    own = queries is None
+    parts = in_blocks(
+        lambda begin, end: _scan_counts(columns, asked[begin:end], radius, begin if own else -1),
+        len(asked),
+        _BLOCK,
+        n_jobs,
+    )
+    return np.concatenate(parts)
+
+
+def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> Bools:
+    """Draw `n_splits` random halvings of n rows, of shape (n_splits, n): True marks the first half."""
+    halves = np.zeros((n_splits, n), dtype=bool)
+    for half in halves:
+        half[rng.permutation(n)[: n // 2]] = True
+    return halves
+
+
+def split_distances(
+    rows: Floats, k: int, halves: Bools, wide: Neighbors | None = None, *, n_jobs: int | None = None
+) -> Iterator[Floats]:
+    """Yield, for each halving, every row's distances to its k nearest rows of the *other* half.
+
+    One query for ``4 k`` neighbours among all rows serves every halving: those of them that lie in the other
+    half, the first k, are its nearest there. Where fewer than k lie there (probability about one in a
+    million per row at k = 20), that row alone is asked again. Each yielded array has shape (n, k).
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    k : int
+        At most ``n // 2``.
+    halves : ndarray of bool, shape (n_splits, n)
+        As `random_halves` draws them.
+    wide : Neighbors, optional
+        Neighbours of every row among all rows, if they are known already; as many as there may be.
+    n_jobs : int, optional
+        Threads; it changes the time taken and nothing else.
+    """
+    smaller = int(min(halves.sum(axis=1).min(), (~halves).sum(axis=1).min()))
+    if not 1 <= k <= smaller:
+        raise ValueError(f"k must lie between 1 and {smaller}, the size of the smaller half; got {k}.")
+    if wide is None:
+        wide = nearest_neighbors(rows, min(4 * k, len(rows) - 1), n_jobs=n_jobs)
+    for half in halves:
+        distances, found = _first_in_other_half(wide.distances, wide.indices, half, k)
+        for side in (True, False):
+            missed = np.flatnonzero((found < k) & (half == side))
+            if missed.size:
+                again = nearest_neighbors(rows[half != side], k, rows[missed], n_jobs=n_jobs)
+                distances[missed] = again.distances
+        yield distances
+
+
+def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | None) -> Neighbors:
+    tree = cKDTree(rows)
+    width = min(k + own, len(rows))
+    _, found = tree.query(asked, k=np.arange(1, width + 1), workers=n_jobs or 1)
+    found = np.ascontiguousarray(found, dtype=np.int64)
+    if own:
+        # Among many duplicates of a row the row itself may not be named; then any one of them can go.
+        itself = found == np.arange(len(rows))[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        found = found[~itself].reshape(len(rows), k)
+    distances = _distances_to(rows, asked, found)
+    order = np.lexsort((found, distances), axis=1)
+    return Neighbors(np.take_along_axis(distances, order, axis=1), np.take_along_axis(found, order, axis=1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
+    """Distances to the named rows, summed column by column as `_scan` sums them."""
+    out = np.empty(found.shape)
+    for query in range(found.shape[0]):
+        for position in range(found.shape[1]):
+            total = 0.0
+            for column in range(rows.shape[1]):
+                gap = rows[found[query, position], column] - asked[query, column]
+                total += gap * gap
+            out[query, position] = np.sqrt(total)
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _squared_distances(columns, query, out):  # type: ignore[no-untyped-def]
+    out[:] = 0.0
+    for column in range(columns.shape[0]):
+        value = query[column]
+        for row in range(columns.shape[1]):
+            gap = columns[column, row] - value
+            out[row] += gap * gap
+
+
+@numba.njit(cache=True, nogil=True)
+def _scan(columns, asked, k, first_own):  # type: ignore[no-untyped-def]
+    """Keep the k nearest in a sorted list while passing over all rows; `first_own` < 0: none is skipped."""
+    n = columns.shape[1]
+    squared = np.empty(n)
+    distances = np.empty((asked.shape[0], k))
+    indices = np.empty((asked.shape[0], k), dtype=np.int64)
+    for query in range(asked.shape[0]):
+        _squared_distances(columns, asked[query], squared)
+        if first_own >= 0:
+            squared[first_own + query] = np.inf
+        best = distances[query]
+        where = indices[query]
+        best[:] = np.inf
+        for row in range(n):
+            value = squared[row]
+            if value < best[k - 1]:
+                place = k - 1
+                while place > 0 and best[place - 1] > value:
+                    best[place] = best[place - 1]
+                    where[place] = where[place - 1]
+                    place -= 1
+                best[place] = value
+                where[place] = row
+        for place in range(k):
+            best[place] = np.sqrt(best[place])
+    return distances, indices
+
+
+@numba.njit(cache=True, nogil=True)
+def _scan_counts(columns, asked, radius, first_own):  # type: ignore[no-untyped-def]
+    squared = np.empty(columns.shape[1])
+    counts = np.zeros(asked.shape[0], dtype=np.int64)
+    for query in range(asked.shape[0]):
+        _squared_distances(columns, asked[query], squared)
+        if first_own >= 0:
+            squared[first_own + query] = np.inf
+        for row in range(squared.shape[0]):
+            if np.sqrt(squared[row]) <= radius:
+                counts[query] += 1
+    return counts
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_in_other_half(distances, indices, half, k):  # type: ignore[no-untyped-def]
+    n, width = distances.shape
+    out = np.empty((n, k))
+    found = np.zeros(n, dtype=np.int64)
+    for row in range(n):
+        kept = 0
+        for position in range(width):
+            if half[indices[row, position]] != half[row]:
+                out[row, kept] = distances[row, position]
+                kept += 1
+                if kept == k:
+                    break
+        found[row] = kept
+    return out, found

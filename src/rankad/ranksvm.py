@@ -1,0 +1,194 @@
+"""Features and a pair loss to the RankSVM: Newton's method with a line search.
+
+Solves the paper's equation (eq:ranksvm_standard) over ``w`` in ``f = Z w``::
+
+    F(w) = |w|^2 / 2 + C * loss(Z w)
+
+where the rows of ``Z`` are kernel features (`rankad.kernels.whiten`). The solver sees a loss and products
+with ``Z``, never the rows themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from rankad._arrays import Floats
+
+__all__ = ["RankSVMSolution", "solve_path", "solve_ranksvm"]
+
+# Up to this many features the Newton system is formed and factorized; above it, conjugate gradients.
+DENSE_LIMIT = 1_000
+
+
+class LossAt(Protocol):
+    """What the solver needs of a loss at one point."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def gradient(self) -> Floats: ...
+    def hessian_product(self, vectors: Floats) -> Floats: ...
+
+
+class Loss(Protocol):
+    """A convex loss of scores."""
+
+    def at(self, scores: Floats, /) -> LossAt: ...
+
+
+class RankSVMSolution(NamedTuple):
+    """The minimizer and how the solver got there.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (s,)
+        The minimizer ``w``.
+    scores : ndarray of shape (n,)
+        ``Z w``, the scores of the training rows.
+    objective : float
+        ``F(w)``.
+    loss : float
+        The loss part, without ``C``.
+    decrement : float
+        Newton's decrement at ``w``: ``F(w) - min F`` is about its square over two.
+    n_iter : int
+        Newton steps taken.
+    converged : bool
+        Whether the stopping rule held (`solve_ranksvm`).
+    """
+
+    weights: Floats
+    scores: Floats
+    objective: float
+    loss: float
+    decrement: float
+    n_iter: int
+    converged: bool
+
+
+def solve_ranksvm(
+    features: Floats,
+    loss: Loss,
+    C: float,
+    *,
+    start: Floats | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 200,
+) -> RankSVMSolution:
+    """Minimize ``|w|^2 / 2 + C * loss(Z w)``.
+
+    The Hessian is at least the identity, so Newton's decrement ``lambda`` bounds the length of the Newton
+    step. The solver stops when ``lambda <= tol * |w|``: a rule free of the scale of ``C`` and of the number
+    of pairs. (A tolerance relative to the first gradient stops too early when ``C`` is large.)
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, s)
+        ``Z``.
+    loss : object with ``at(scores)``
+        Such as `rankad.pairloss.PairLoss`.
+    C : float
+        The weight of one pair, as in the paper.
+    start : ndarray of shape (s,), optional
+        Where to start, such as the solution at a smaller C; zero otherwise.
+    tol : float
+        See above.
+    max_iter : int
+        Newton steps at most; `RankSVMSolution.converged` says whether they sufficed.
+    """
+    if not (math.isfinite(C) and C > 0):
+        raise ValueError(f"C must be finite and > 0, got {C!r}.")
+    Z = np.ascontiguousarray(features)
+    w = np.zeros(Z.shape[1]) if start is None else np.array(start, dtype=np.float64)
+    f = Z @ w
+    at = loss.at(f)
+    objective = 0.5 * float(w @ w) + C * at.value
+    decrement = math.inf
+    converged = False
+    n_iter = 0
+    while True:
+        gradient = w + C * (Z.T @ at.gradient)
+        step = _newton_step(Z, at, C, gradient)
+        slope = float(gradient @ step)
+        decrement = math.sqrt(max(0.0, -slope))
+        if decrement <= tol * float(np.linalg.norm(w)) or decrement == 0.0:
+            converged = True
+            break
+        if n_iter == max_iter:
+            break
+        moved = _line_search(w, f, step, Z @ step, objective, slope, loss, C)
+        if moved is None:
+            # No step lowers F any more: what is left is rounding, unless the decrement says otherwise.
+            converged = decrement**2 <= 1e-9 * objective
+            break
+        w, f, at, objective = moved
+        n_iter += 1
+    return RankSVMSolution(w, f, objective, at.value, decrement, n_iter, converged)
+
+
+def solve_path(
+    features: Floats, loss: Loss, Cs: Iterable[float], **options: float | int
+) -> Iterator[RankSVMSolution]:
+    """Yield the solution for each C in turn, each started from the one before (ascending C is best)."""
+    start: Floats | None = None
+    for C in Cs:
+        solution = solve_ranksvm(features, loss, C, start=start, **options)  # type: ignore[arg-type]
+        start = solution.weights
+        yield solution
+
+
+def _newton_step(Z: Floats, at: LossAt, C: float, gradient: Floats) -> Floats:
+    if Z.shape[1] <= DENSE_LIMIT:
+        hessian = Z.T @ (C * at.hessian_product(Z))
+        hessian.flat[:: Z.shape[1] + 1] += 1.0
+        factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+        return np.asarray(-linalg.cho_solve(factor, gradient, check_finite=False))
+    return _conjugate_gradients(Z, at, C, gradient)
+
+
+def _conjugate_gradients(Z: Floats, at: LossAt, C: float, gradient: Floats) -> Floats:
+    """Solve ``H step = -gradient`` to a tenth of the gradient's length, more near the end."""
+    norm = float(np.linalg.norm(gradient))
+    target = min(0.1, math.sqrt(norm)) * norm * 0.1
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    direction = residual.copy()
+    rho = float(residual @ residual)
+    for _ in range(500):
+        if math.sqrt(rho) <= target:
+            break
+        product = direction + C * (Z.T @ at.hessian_product(Z @ direction))
+        length = rho / float(direction @ product)
+        step += length * direction
+        residual -= length * product
+        rho, previous = float(residual @ residual), rho
+        direction = residual + (rho / previous) * direction
+    return step
+
+
+def _line_search(
+    w: Floats,
+    f: Floats,
+    step: Floats,
+    f_step: Floats,
+    objective: float,
+    slope: float,
+    loss: Loss,
+    C: float,
+) -> tuple[Floats, Floats, LossAt, float] | None:
+    """Halve the step until the objective falls by a fair share of what its slope promises."""
+    length = 1.0
+    for _ in range(40):
+        w_new = w + length * step
+        f_new = f + length * f_step
+        at = loss.at(f_new)
+        value = 0.5 * float(w_new @ w_new) + C * at.value
+        if value <= objective + 1e-4 * length * slope and value < objective:
+            return w_new, f_new, at, value
+        length *= 0.5
+    return None

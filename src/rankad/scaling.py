@@ -1,0 +1,73 @@
+"""Raw rows to rows whose columns weigh alike: an affine map of each column, learned from nominal rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.preprocessing import StandardScaler
+
+from rankad._arrays import Floats
+
+__all__ = ["Scaling", "fit_scaling"]
+
+# The interquartile range of a normal distribution, in standard deviations.
+_NORMAL_IQR = 1.3489795003921634
+
+
+class Scaling(NamedTuple):
+    """A column-wise map ``(x - center) / scale``.
+
+    Attributes
+    ----------
+    center : ndarray of shape (d,)
+    scale : ndarray of shape (d,)
+        Never zero: a column that does not vary keeps its unit.
+    """
+
+    center: Floats
+    scale: Floats
+
+    def apply(self, rows: Floats) -> Floats:
+        """Return the scaled rows."""
+        return np.ascontiguousarray((rows - self.center) / self.scale)
+
+
+def fit_scaling(rows: Floats, method: str | None) -> Scaling:
+    """Learn a scaling from nominal rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    method : {"standard", "robust"} or None
+        Mean and standard deviation; median and interquartile range (as multiples of a normal
+        distribution's, and the standard deviation where the range is zero); or no change.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0, 7.0], [2.0, 7.0], [4.0, 7.0]])
+    >>> fit_scaling(rows, "standard").apply(rows)
+    array([[-1.22474487,  0.        ],
+           [ 0.        ,  0.        ],
+           [ 1.22474487,  0.        ]])
+    """
+    d = rows.shape[1]
+    if method is None:
+        return Scaling(np.zeros(d), np.ones(d))
+    if method not in ("standard", "robust"):
+        raise ValueError(f"scaling must be 'standard', 'robust' or None, got {method!r}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        standard = StandardScaler().fit(rows)
+    center, scale = standard.mean_, standard.scale_
+    if method == "robust":
+        low, center, high = np.percentile(rows, [25, 50, 75], axis=0)
+        spread = (high - low) / _NORMAL_IQR
+        scale = np.where((spread > 0) & (standard.var_ > 0), spread, scale)
+    wild = np.flatnonzero(~(np.isfinite(center) & np.isfinite(scale)))
+    if wild.size:
+        raise ValueError(
+            f"Column {wild[0]} holds values too large to scale (up to "
+            f"{np.abs(rows[:, wild[0]]).max():.3g}): their squares overflow. Divide it by a constant, "
+            f"or take its logarithm, before fitting."
+        )
+    return Scaling(np.asarray(center, dtype=np.float64), np.asarray(scale, dtype=np.float64))
