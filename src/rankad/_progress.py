@@ -6,9 +6,11 @@ import sys
 import threading
 import time
 
+_SECONDS_BETWEEN_LINES = 5.0
+
 
 class Progress:
-    """Count steps; on a terminal as one line that is rewritten, elsewhere as a line for every tenth.
+    """Count steps; on a terminal as one line that is rewritten, elsewhere as a line every few seconds.
 
     Parameters
     ----------
@@ -25,19 +27,20 @@ class Progress:
         self._total = total
         self._shown = shown
         self._done = 0
-        self._start = time.monotonic()
+        self._start = self._written = time.monotonic()
         self._lock = threading.Lock()
 
     def advance(self) -> None:
         """Count one step; may be called from any thread."""
         with self._lock:
-            before, self._done = self._done, self._done + 1
-            if not self._shown:
-                return
+            self._done += 1
+            now = time.monotonic()
             on_terminal = sys.stderr.isatty()
-            if not on_terminal and 10 * before // self._total == 10 * self._done // self._total:
+            last = self._done == self._total
+            if not self._shown or not (on_terminal or last or now - self._written >= _SECONDS_BETWEEN_LINES):
                 return
-            spent = time.monotonic() - self._start
+            self._written = now
+            spent = now - self._start
             left = spent / self._done * (self._total - self._done)
             line = f"rankad {self._label}: {self._done} of {self._total}, {left:.0f} s left"
             sys.stderr.write(f"\r{line:<70}" if on_terminal else line + "\n")

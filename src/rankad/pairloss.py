@@ -227,15 +227,13 @@ class PairLossAt:
     def hessian_product(self, vectors: Floats) -> Floats:
         """Return the (generalised) Hessian times `vectors`, of shape (n,) or (n, s)."""
         columns = np.ascontiguousarray(vectors.reshape(len(vectors), -1))
-        out = np.zeros_like(columns)
         loss = self._loss
+        far = loss.far_weight * loss.shape.curvature(self._scores)
+        out = far[:, None] * columns
         for margin, weight in zip(loss.shape.margins, loss.shape.weights, strict=True):
             _laplacian_product(
                 self._scores, loss.levels, self._order, loss.n_levels, margin, weight, columns, out
             )
-        if loss.far_weight:
-            far = loss.far_weight * loss.shape.curvature(self._scores)
-            out += far[:, None] * columns
         return out.reshape(vectors.shape)
 
 

@@ -4,7 +4,7 @@ Solves the paper's equation (eq:ranksvm_standard) over ``w`` in ``f = Z w``::
 
     F(w) = |w|^2 / 2 + C * loss(Z w)
 
-where the rows of ``Z`` are kernel features (`rankad.kernels.whiten`). The solver sees a loss and products
+where the rows of ``Z`` are kernel features (`rankad.kernels.KernelMap`). The solver sees a loss and products
 with ``Z``, never the rows themselves.
 """
 
@@ -55,7 +55,7 @@ class RankSVMSolution(NamedTuple):
     loss : float
         The loss part, without ``C``.
     decrement : float
-        Newton's decrement at ``w``: ``F(w) - min F`` is about its square over two.
+        Newton's decrement at ``w``, or a bound on it: ``F(w) - min F`` is about its square over two.
     n_iter : int
         Newton steps taken.
     converged : bool
@@ -113,6 +113,11 @@ def solve_ranksvm(
     n_iter = 0
     while True:
         gradient = w + C * (Z.T @ at.gradient)
+        # The Hessian is at least the identity, so the decrement is at most the gradient's length.
+        decrement = float(np.linalg.norm(gradient))
+        if decrement <= tol * float(np.linalg.norm(w)):
+            converged = True
+            break
         step = _newton_step(Z, at, C, gradient)
         slope = float(gradient @ step)
         decrement = math.sqrt(max(0.0, -slope))
@@ -144,11 +149,22 @@ def solve_path(
 
 def _newton_step(Z: Floats, at: LossAt, C: float, gradient: Floats) -> Floats:
     if Z.shape[1] <= DENSE_LIMIT:
-        hessian = Z.T @ (C * at.hessian_product(Z))
+        hessian = _lower_product(Z, at.hessian_product(Z))
+        hessian *= C
         hessian.flat[:: Z.shape[1] + 1] += 1.0
         factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
         return np.asarray(-linalg.cho_solve(factor, gradient, check_finite=False))
     return _conjugate_gradients(Z, at, C, gradient)
+
+
+def _lower_product(left: Floats, right: Floats) -> Floats:
+    """Return the lower triangle of the symmetric ``left' right``, with zeros or more above it."""
+    s = left.shape[1]
+    out = np.zeros((s, s))
+    width = max(1, -(-s // 4))
+    for begin in range(0, s, width):
+        out[begin:, begin : begin + width] = left[:, begin:].T @ right[:, begin : begin + width]
+    return out
 
 
 def _conjugate_gradients(Z: Floats, at: LossAt, C: float, gradient: Floats) -> Floats:

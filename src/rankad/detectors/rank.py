@@ -41,7 +41,10 @@ T = TypeVar("T")
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
 _LEAST_ROWS = 4
+# Folds of the cross-fitted calibration; small samples can afford, and need, models nearer to the final one.
 _CALIBRATION_FOLDS = 10
+_CALIBRATION_FOLDS_SMALL = 20
+_SMALL = 1_000
 # What "auto" tries, in multiples of D_K.
 AUTO_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # "auto" C is this over the number of training rows.
@@ -337,6 +340,10 @@ def _resolve_landmarks(given: Any) -> tuple[str, int]:
     )
 
 
+def _calibration_folds(n: int) -> int:
+    return min(n, _CALIBRATION_FOLDS if n >= _SMALL else _CALIBRATION_FOLDS_SMALL)
+
+
 class _Fit:
     """One call of `RankAD.fit`: it fills the detector's fitted attributes."""
 
@@ -397,7 +404,7 @@ class _Fit:
         if self.n_trials > 1:
             smallest -= -(-n_training // self._n_selection_folds)
         elif self.detector.calibration == "cross-fit":
-            smallest -= -(-n_training // min(_CALIBRATION_FOLDS, n_training))
+            smallest -= -(-n_training // _calibration_folds(n_training))
         most = smallest // 2
         k = self.plan.k
         if k is None:
@@ -436,7 +443,8 @@ class _Fit:
             fit_seed, negatives_seed = fold_seeds[fold].spawn(2)
             outside = np.delete(rows, held, axis=0)
             inside = rows[held]
-            fold_rows = PreparedRows(outside, self.recipe, fit_seed)
+            recipe = self.recipe.for_share(len(outside) / len(rows))
+            fold_rows = PreparedRows(outside, recipe, fit_seed)
             judge = self._judge(inside, outside, prepared.levels[held], negatives_seed)
             losses = np.empty((len(bandwidths), len(C)))
             for row, bandwidth in zip(losses, bandwidths, strict=True):
@@ -485,15 +493,16 @@ class _Fit:
         Only the unit of far-field distances is the final ranker's, so that far is as far in every fold.
         """
         rows = self.training
-        n_folds = min(_CALIBRATION_FOLDS, len(rows))
+        n_folds = _calibration_folds(len(rows))
         deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
         progress = Progress("calibration", n_folds, self.detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:
             held = parts[fold]
+            recipe = self.recipe.for_share(1 - len(held) / len(rows))
             fold_rows = PreparedRows(
-                np.delete(rows, held, axis=0), self.recipe, fold_seeds[fold], self.detector.scaling
+                np.delete(rows, held, axis=0), recipe, fold_seeds[fold], self.detector.scaling
             )
             scorer, solution = fold_rows.solve(chosen.sigma(fold_rows.unit), [weight])[0]
             progress.advance()

@@ -7,7 +7,7 @@ more, each from the rows outside a fold, for selection and calibration.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +50,13 @@ class Recipe:
     landmarks: str
     n_landmarks: int
     far_field: bool
+
+    def for_share(self, share: float) -> Recipe:
+        """Return the recipe for a share of the rows: as many landmarks a row, not as many in all.
+
+        So a fold's problem is a smaller copy of the whole one, and its scores are alike.
+        """
+        return replace(self, n_landmarks=max(1, round(self.n_landmarks * share)))
 
 
 class FittedRanker(NamedTuple):

@@ -1,0 +1,691 @@
+"""The detectors' answers: p-values, decisions, seeds, what was selected, and naive twins."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+from rankad import KLPE, EpsilonLPE, RankAD
+from rankad.detectors import rank
+
+
+def rows_of(n, d=3, seed=11):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def distances(queries, reference):
+    """Euclidean distances, pair by pair."""
+    return np.array([[math.sqrt(sum((a - b) ** 2)) for b in reference] for a in queries])
+
+
+def standardized(rows, reference):
+    return (rows - reference.mean(axis=0)) / reference.std(axis=0)
+
+
+def naive_p_values(scores, nominal_scores):
+    return np.array([(1 + sum(nominal_scores <= score)) / (len(nominal_scores) + 1) for score in scores])
+
+
+# -------------------------------------------------------------------- p-values and decisions
+
+
+def grid_of_alphas(n):
+    """Every multiple of 1/(n+1) as it is rounded, the numbers next to it on both sides, and some others."""
+    multiples = np.arange(1, n + 1) / (n + 1)
+    others = np.random.default_rng(0).uniform(0.001, 0.999, 50)
+    around = [multiples, np.nextafter(multiples, 0), np.nextafter(multiples, 1), others]
+    return [float(alpha) for alpha in np.concatenate(around)]
+
+
+@pytest.mark.parametrize("n", [60, 99])
+def test_an_alarm_is_a_p_value_of_at_most_alpha(build, n):
+    rows = rows_of(n)
+    detector = build().fit(rows)
+    new = np.vstack([rows[:30], rows_of(30, seed=5) * 2])
+    p = detector.p_values(new)
+    for alpha in grid_of_alphas(detector.calibration_.scores.size):
+        detector.alpha = alpha
+        np.testing.assert_array_equal(detector.predict(new) == -1, p <= alpha, err_msg=f"alpha={alpha!r}")
+
+
+def test_ties_count_as_no_higher():
+    """Nominal rows that come twice tie with a new row just like them, and raise its p-value."""
+    rows = np.repeat(np.arange(10.0), 2).reshape(-1, 1)
+    detector = KLPE(n_neighbors=2, scaling=None).fit(rows)
+    # Each row's two nearest others are its twin, at 0, and a neighbour, at 1; a copy's are the two at 0.
+    np.testing.assert_array_equal(detector.score_samples([[4.0]]), [0.0])
+    np.testing.assert_array_equal(detector.calibration_.scores, np.full(20, -0.5))
+    np.testing.assert_array_equal(detector.p_values([[4.0], [4.5], [-1.0]]), [1.0, 1.0, 1 / 21])
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.1, 7 / 61, 0.5, 0.9])
+def test_alpha_set_afterwards_is_alpha_set_before(build, nominal, alpha):
+    new = np.vstack([nominal, 2 * nominal])
+    later = build(alpha=0.3, random_state=4).fit(nominal)
+    later.alpha = alpha
+    before = build(alpha=alpha, random_state=4).fit(nominal)
+    assert later.offset_ == before.offset_
+    for method in ("predict", "decision_function", "p_values"):
+        np.testing.assert_array_equal(getattr(later, method)(new), getattr(before, method)(new))
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.1, 7 / 61, 0.5, 0.99])
+def test_the_decision_function_is_the_score_above_the_offset(build, nominal, alpha):
+    detector = build(alpha=alpha).fit(nominal)
+    new = np.vstack([nominal, 2 * nominal])
+    decision = detector.decision_function(new)
+    np.testing.assert_array_equal(decision, detector.score_samples(new) - detector.offset_)
+    np.testing.assert_array_equal(detector.predict(new), np.where(decision < 0, -1, 1))
+    np.testing.assert_array_equal(decision < 0, detector.p_values(new) <= alpha)
+
+
+def test_the_offset_is_a_nominal_score(build, nominal):
+    """At alpha = r / (n + 1) it is the r-th smallest."""
+    detector = build().fit(nominal)
+    for r in (1, 2, 10, 60):
+        detector.alpha = r / 61
+        assert detector.offset_ == np.sort(detector.calibration_.scores)[r - 1]
+
+
+def test_p_values_are_counts_of_nominal_scores(build, nominal):
+    detector = build().fit(nominal)
+    new = np.vstack([nominal, 2 * nominal])
+    expected = naive_p_values(detector.score_samples(new), detector.calibration_.scores)
+    np.testing.assert_array_equal(detector.p_values(new), expected)
+
+
+def test_an_alpha_too_small_for_the_rows_warns_and_never_alarms(build, nominal):
+    with pytest.warns(UserWarning, match=r"alpha=0.01 is below .*0.0164.*60 nominal.*at least 99") as caught:
+        detector = build(alpha=0.01).fit(nominal)
+    assert caught[0].filename == __file__, "the warning points at the call of fit"
+    far = np.full((3, 3), 1e6)
+    np.testing.assert_array_equal(detector.predict(far), [1, 1, 1])
+    assert detector.offset_ == -np.inf
+    assert np.all(detector.decision_function(far) > 0)
+    assert detector.false_alarm_bound().bound == 0.0
+
+
+def test_as_many_rows_as_the_warning_asks_for_are_enough(build):
+    rows = rows_of(99)
+    # A warning is an error here.
+    detector = build(alpha=0.01).fit(rows)
+    with pytest.warns(UserWarning, match="at least 99"):
+        build(alpha=0.01).fit(rows[:98])
+    # Counts tie, so epsilon-LPE may need more.
+    if not isinstance(detector, EpsilonLPE):
+        np.testing.assert_array_equal(detector.predict(np.full((1, 3), 100.0)), [-1])
+
+
+# ------------------------------------------------------------------------------ the sign
+
+
+@pytest.mark.parametrize("calibration", ["default", "split"])
+def test_the_middle_scores_higher_than_the_edge_and_the_edge_higher_than_far_away(build, calibration):
+    params = {} if calibration == "default" else {"calibration": calibration}
+    detector = build(**params).fit(rows_of(200))
+    middle, edge, far = detector.score_samples([[0.0, 0.0, 0.0], [1.8, 1.8, 0.0], [20.0, 0.0, 0.0]])
+    assert middle > edge > far
+    p = detector.p_values([[0.0, 0.0, 0.0], [1.8, 1.8, 0.0], [20.0, 0.0, 0.0]])
+    assert p[0] > p[1] > p[2]
+
+
+def test_higher_scores_are_more_nominal_throughout(build):
+    """Against the true density: a rank correlation far above nought."""
+    detector = build().fit(rows_of(300, 2))
+    new = rows_of(200, 2, seed=1) * 1.5
+    truth = -np.sum(new**2, axis=1)
+    assert stats.spearmanr(detector.score_samples(new), truth).statistic > 0.8
+
+
+# ------------------------------------------------------- one row at a time, threads, seeds
+
+
+@pytest.mark.parametrize(
+    "detector",
+    [
+        RankAD(bandwidth="D_K", landmarks=60, random_state=0),
+        RankAD(bandwidth="0.1 D_K", landmarks=60, scaling="robust", random_state=0),
+        RankAD(bandwidth="D_K", landmarks=60, far_field=False, random_state=0),
+        *(KLPE(n_neighbors=k, statistic=s) for k in (1, 7, 40) for s in ("mean", "kth", "centred")),
+        EpsilonLPE(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("d", [1, 3, 12])
+def test_a_lone_row_has_the_answer_it_has_in_a_batch(detector, d):
+    detector.fit(rows_of(150, d))
+    batch = np.vstack([rows_of(700, d, seed=2) * 3, np.full((1, d), 1e8)])
+    scores, p = detector.score_samples(batch), detector.p_values(batch)
+    for i in (0, 1, 13, 511, 512, 699, 700):
+        np.testing.assert_array_equal(detector.score_samples(batch[i : i + 1]), scores[i : i + 1])
+        np.testing.assert_array_equal(detector.p_values(batch[i : i + 1]), p[i : i + 1])
+    np.testing.assert_array_equal(detector.score_samples(batch[::-1]), scores[::-1])
+
+
+def everything(detector, new):
+    """All that a seed determines."""
+    found = {
+        "scores": detector.score_samples(new),
+        "p-values": detector.p_values(new),
+        "calibration": detector.calibration_.scores,
+        "offset": detector.offset_,
+    }
+    if isinstance(detector, RankAD):
+        found["losses"] = detector.selection_.losses
+        found["bandwidths"] = detector.selection_.bandwidths
+        found["landmarks"] = detector.landmarks_
+        found["coefficients"] = detector.coefficients_
+        found["training rows"] = detector.training_rows_
+        found["ranks"] = detector.ranks_
+    return found
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name, strict=True)
+
+
+SEEDED = {
+    "cross-fit": RankAD(bandwidth=["0.5 D_K", "D_K"], landmarks=60, random_state=3),
+    "split": RankAD(bandwidth=["0.5 D_K", "D_K"], landmarks=60, calibration="split", random_state=3),
+    "random landmarks": RankAD(bandwidth=[0.5, 1.0], landmarks=("random", 60), random_state=3),
+    "disagreement": RankAD(bandwidth=[0.5, 1.0], landmarks=60, selection="disagreement", random_state=3),
+    "KLPE": KLPE(calibration="split", random_state=3),
+    "EpsilonLPE": EpsilonLPE(calibration="split", random_state=3),
+}
+
+
+@pytest.mark.parametrize("name", SEEDED)
+@pytest.mark.parametrize("d", [2, 9])
+def test_the_same_seed_gives_the_same_answer_for_any_number_of_jobs(name, d):
+    # More rows than fit in one block of the neighbour search, and of the scorer.
+    rows, new = rows_of(1_100 if "LPE" in name else 600, d), rows_of(5_000, d, seed=1)
+    detector = SEEDED[name]
+    expected = everything(detector.set_params(n_jobs=None).fit(rows), new)
+    for n_jobs in (1, 2, -1, None):
+        assert_same(everything(detector.set_params(n_jobs=n_jobs).fit(rows), new), expected)
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_the_same_seed_gives_the_same_answer_for_any_number_of_library_threads(name):
+    rows, new = rows_of(600, 9), rows_of(500, 9, seed=1)
+    detector = SEEDED[name].set_params(n_jobs=2)
+    expected = everything(detector.fit(rows), new)
+    for limit in (1, 2, 8):
+        with threadpool_limits(limits=limit):
+            assert_same(everything(detector.fit(rows), new), expected)
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_another_seed_gives_another_answer(name):
+    rows = rows_of(150)
+    one = SEEDED[name].set_params(random_state=3).fit(rows).score_samples(rows)
+    other = SEEDED[name].set_params(random_state=4).fit(rows).score_samples(rows)
+    SEEDED[name].set_params(random_state=3)
+    assert not np.array_equal(one, other)
+
+
+def test_a_random_state_object_is_drawn_from(quick_rankad, nominal):
+    def fit(state):
+        return quick_rankad(random_state=state).fit(nominal).score_samples(nominal)
+
+    state = np.random.RandomState(5)
+    first, second = fit(state), fit(state)
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(first, fit(np.random.RandomState(5)))
+    np.testing.assert_array_equal(first, fit(5))
+
+
+def test_without_a_seed_fits_differ(quick_rankad, nominal):
+    one, other = (quick_rankad(random_state=None).fit(nominal).score_samples(nominal) for _ in range(2))
+    assert not np.array_equal(one, other)
+
+
+# ----------------------------------------------------------------------- what RankAD selected
+
+
+@pytest.mark.parametrize(("selection", "n_folds"), [("contrast", 2), ("shuffled", 2), ("disagreement", 4)])
+def test_the_selection_table_is_complete_and_its_best_row_was_used(quick_rankad, selection, n_folds):
+    rows = rows_of(120)
+    grid = {"bandwidth": ["0.5 D_K", "D_K", "2 D_K"], "C": [0.01, 0.1]}
+    detector = quick_rankad(selection=selection, **grid).fit(rows)
+    table = detector.selection_
+    assert table.criterion == selection
+    assert table.losses.shape == (6, n_folds)
+    assert np.all((table.losses >= 0) & (table.losses <= 1))
+    assert len(set(zip(table.bandwidths, table.C, strict=True))) == 6
+    assert set(table.C) == {0.01, 0.1}
+    np.testing.assert_array_equal(table.mean_losses, table.losses.mean(axis=1))
+    assert table.mean_losses[table.best] == table.mean_losses.min()
+    assert detector.bandwidth_ == table.bandwidths[table.best]
+    assert detector.C_ == table.C[table.best]
+    # The scorer is the one that these parameters make.
+    alone = quick_rankad(bandwidth=float(detector.bandwidth_), C=detector.C_, selection=selection).fit(rows)
+    assert alone.selection_ is None
+    np.testing.assert_allclose(alone.score_samples(rows), detector.score_samples(rows), rtol=1e-6, atol=1e-9)
+
+
+def test_criteria_judge_differently(quick_rankad):
+    rows = rows_of(120)
+    tables = [
+        quick_rankad(selection=selection, bandwidth=[0.3, 1.0]).fit(rows).selection_.losses.mean(axis=1)
+        for selection in ("contrast", "shuffled", "disagreement")
+    ]
+    assert len({tuple(table) for table in tables}) == 3
+
+
+def test_selection_refuses_a_bandwidth_at_which_the_kernel_has_died(quick_rankad):
+    """Ties count one half, so a scorer that says the same of every row cannot look good (finding 2)."""
+    rows = rows_of(150, 2)
+    for selection in ("contrast", "shuffled", "disagreement"):
+        table = quick_rankad(bandwidth=["0.0001 D_K", "D_K"], selection=selection).fit(rows).selection_
+        assert table.best == 1
+        assert table.mean_losses[0] > 0.3
+
+
+def mean_neighbor_distance(rows, k):
+    """D_K, slowly: the mean distance to the K nearest other rows."""
+    between = distances(rows, rows)
+    return np.mean([np.sort(np.delete(row, i))[:k] for i, row in enumerate(between)])
+
+
+@pytest.mark.parametrize("scaling", ["standard", None])
+def test_forms_of_the_bandwidth(quick_rankad, scaling):
+    rows = rows_of(80, 2) * [1.0, 20.0]
+    seen = rows if scaling is None else standardized(rows, rows)
+
+    def fit(bandwidth):
+        return quick_rankad(bandwidth=bandwidth, scaling=scaling, n_neighbors=5).fit(rows)
+
+    unit = mean_neighbor_distance(seen, 5)
+    for form, sigma in (
+        (0.7, 0.7),
+        ("D_K", unit),
+        ("0.5 D_K", unit / 2),
+        ("3*D_K", 3 * unit),
+        ("2D_K", 2 * unit),
+    ):
+        detector = fit(form)
+        assert detector.bandwidth_ == pytest.approx(sigma, rel=1e-12)
+        assert detector.selection_ is None
+    mixed = fit((0.7, "2 D_K"))
+    np.testing.assert_allclose(mixed.selection_.bandwidths, [0.7, 2 * unit], rtol=1e-12)
+    for form, multiples in (("auto", [0.25, 0.5, 1, 2, 4]), ("paper", 2.0 ** np.arange(-10, 11))):
+        np.testing.assert_allclose(fit(form).selection_.bandwidths, unit * np.array(multiples), rtol=1e-12)
+    assert fit([0.7]).selection_ is None
+
+
+def test_forms_of_C(quick_rankad):
+    rows = rows_of(80, 2)
+    assert quick_rankad(C=0.25).fit(rows).C_ == 0.25
+    assert quick_rankad(C="auto").fit(rows).C_ == pytest.approx(10 / 80)
+    assert quick_rankad(C=[0.25]).fit(rows).selection_ is None
+    several = quick_rankad(C=[1.0, 0.01]).fit(rows)
+    assert sorted(several.selection_.C) == [0.01, 1.0]
+    paper = quick_rankad(C="paper").fit(rows).selection_.C
+    np.testing.assert_allclose(
+        np.sort(paper), [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
+    )
+
+
+def test_the_order_in_which_candidates_are_given_does_not_matter(quick_rankad):
+    rows = rows_of(120)
+    one = quick_rankad(bandwidth=["0.5 D_K", "D_K", "2 D_K"], C=[0.01, 0.1, 1.0]).fit(rows)
+    other = quick_rankad(bandwidth=["2 D_K", "0.5 D_K", "D_K"], C=[1.0, 0.01, 0.1]).fit(rows)
+    assert (one.bandwidth_, one.C_) == (other.bandwidth_, other.C_)
+    np.testing.assert_array_equal(one.score_samples(rows), other.score_samples(rows))
+
+
+def test_forms_of_the_landmarks(quick_rankad):
+    rows = np.vstack([rows_of(80, 2), rows_of(80, 2)[:30]])
+    scaled = standardized(rows, rows)
+
+    def fit(landmarks):
+        return quick_rankad(landmarks=landmarks).fit(rows)
+
+    for form in (15, ("kmeans", 15), ("random", 15), ["random", 15]):
+        detector = fit(form)
+        assert detector.landmarks_.shape == (15, 2)
+        assert detector.coefficients_.shape == (15,)
+    among = distances(fit(("random", 15)).landmarks_, scaled).min(axis=1)
+    np.testing.assert_allclose(among, 0, atol=1e-12)
+    assert distances(fit(15).landmarks_, scaled).min(axis=1).max() > 1e-3, "centres are not rows"
+    for form in ("all", 80, 500, ("random", 500)):
+        assert fit(form).landmarks_.shape == (80, 2), "thirty rows come twice"
+    np.testing.assert_array_equal(fit(15).landmarks_, fit(("kmeans", 15)).landmarks_)
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 7, [0.1], [0.05, 0.5], "tail"])
+def test_forms_of_the_levels(quick_rankad, n_levels):
+    detector = quick_rankad(n_levels=n_levels).fit(rows_of(200, 2))
+    if isinstance(n_levels, int):
+        cuts = np.arange(1, n_levels) / n_levels
+    else:
+        cuts = [0.02, 0.05, 0.1, 0.25, 0.5, 0.75] if n_levels == "tail" else n_levels
+    np.testing.assert_array_equal(
+        detector.levels_, [1 + sum(cut < r for cut in cuts) for r in detector.ranks_]
+    )
+    assert detector.ranks_.shape == detector.levels_.shape == (200,)
+
+
+@pytest.mark.parametrize("far_field", [True, False])
+def test_the_score_is_a_sum_of_kernels_over_the_landmarks(quick_rankad, far_field):
+    rows = rows_of(100, 2) * [1.0, 5.0] + 3
+    detector = quick_rankad(far_field=far_field).fit(rows)
+    new = rows[:20]
+    squared = distances(standardized(new, rows), detector.landmarks_) ** 2
+    naive = np.exp(-squared / detector.bandwidth_**2) @ detector.coefficients_
+    np.testing.assert_allclose(detector.score_samples(new), naive, rtol=1e-9, atol=1e-12)
+
+
+def test_far_rows_score_lower_the_farther_they_are(quick_rankad):
+    detector = quick_rankad().fit(rows_of(100, 2))
+    steps = np.array([[10.0**k, 0.0] for k in range(1, 9)])
+    assert np.all(np.diff(detector.score_samples(steps)) < 0)
+    flat = quick_rankad(far_field=False).fit(rows_of(100, 2)).score_samples(steps[2:])
+    np.testing.assert_array_equal(flat, np.zeros(6))
+
+
+# -------------------------------------------------------------- many rows: the training cap
+
+
+@pytest.mark.parametrize(
+    ("n", "kind", "n_nominal"), [(100, "cross-fit", 100), (150, "cross-fit", 150), (199, "cross-fit", 199)]
+)
+def test_few_free_rows_join_the_cross_fitted_ones(quick_rankad, monkeypatch, n, kind, n_nominal):
+    monkeypatch.setattr(rank, "MAX_TRAINING_ROWS", 100)
+    detector = quick_rankad().fit(rows_of(n, 2))
+    assert detector.training_rows_.shape == (100,)
+    assert detector.calibration_.kind == kind
+    assert detector.calibration_.scores.shape == (n_nominal,)
+    assert not detector.false_alarm_bound().exact
+
+
+@pytest.mark.parametrize("n", [200, 350])
+def test_enough_free_rows_calibrate_alone(quick_rankad, monkeypatch, n):
+    monkeypatch.setattr(rank, "MAX_TRAINING_ROWS", 100)
+    rows = rows_of(n, 2)
+    detector = quick_rankad().fit(rows)
+    assert detector.calibration_.kind == "split"
+    assert detector.false_alarm_bound().exact
+    free = np.delete(rows, detector.training_rows_, axis=0)
+    assert len(free) == n - 100
+    np.testing.assert_array_equal(detector.calibration_.scores, np.sort(detector.score_samples(free)))
+
+
+@pytest.mark.parametrize(("n", "n_training"), [(99, 50), (100, 50), (150, 75), (350, 100)])
+def test_a_split_trains_on_half_of_the_rows_at_most(quick_rankad, monkeypatch, n, n_training):
+    monkeypatch.setattr(rank, "MAX_TRAINING_ROWS", 100)
+    rows = rows_of(n, 2)
+    detector = quick_rankad(calibration="split").fit(rows)
+    assert detector.training_rows_.shape == (n_training,)
+    assert detector.calibration_.kind == "split"
+    free = np.delete(rows, detector.training_rows_, axis=0)
+    np.testing.assert_array_equal(detector.calibration_.scores, np.sort(detector.score_samples(free)))
+
+
+def test_all_landmarks_are_all_training_rows(quick_rankad, monkeypatch):
+    monkeypatch.setattr(rank, "MAX_TRAINING_ROWS", 100)
+    rows = rows_of(150, 2)
+    detector = quick_rankad(landmarks="all", scaling=None).fit(rows)
+    np.testing.assert_array_equal(
+        detector.landmarks_, np.unique(rows[detector.training_rows_], axis=0), strict=True
+    )
+
+
+def test_free_rows_teach_nothing(quick_rankad, monkeypatch):
+    """The scorer and the scaling are those of the training rows, whatever the others are."""
+    monkeypatch.setattr(rank, "MAX_TRAINING_ROWS", 100)
+    rows = rows_of(150, 2)
+    detector = quick_rankad().fit(rows)
+    free = np.delete(np.arange(150), detector.training_rows_)
+    changed = rows.copy()
+    changed[free] = 1e6
+    again = quick_rankad().fit(changed)
+    np.testing.assert_array_equal(again.score_samples(rows), detector.score_samples(rows))
+
+
+@pytest.fixture(scope="module")
+def six_thousand():
+    """A fit on 6,000 rows, and the most memory that NumPy held at once meanwhile."""
+    rows = rows_of(6_000, 4)
+    detector = RankAD(landmarks=30, bandwidth="D_K", random_state=0)
+    detector.fit(rows[:200])
+    tracemalloc.start()
+    detector.fit(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return detector, peak
+
+
+def test_no_table_of_all_pairs_of_rows_is_ever_made(six_thousand):
+    _, peak = six_thousand
+    assert peak < 6_000 * 6_000 * 8 / 2
+
+
+def test_training_takes_five_thousand_rows_at_most(six_thousand):
+    detector, _ = six_thousand
+    training = detector.training_rows_
+    assert training.shape == (5_000,)
+    np.testing.assert_array_equal(training, np.unique(training))
+    assert 0 <= training.min() <= training.max() < 6_000
+    assert training.max() > 5_100, "drawn at random, not the first 5,000"
+    assert detector.calibration_.kind == "cross-fit"
+    assert detector.calibration_.scores.shape == (6_000,)
+
+
+def test_ten_thousand_rows_calibrate_without_folds(quick_rankad):
+    detector = quick_rankad().fit(rows_of(10_000, 2))
+    assert detector.training_rows_.shape == (5_000,)
+    assert detector.calibration_.kind == "split"
+    assert detector.calibration_.scores.shape == (5_000,)
+
+
+def test_every_training_row_is_calibrated_out_of_its_fold(quick_rankad):
+    """An in-sample model may learn a lone row by heart; a model without it cannot."""
+    rows = np.vstack([rows_of(99, 2), [[50.0, 50.0]]])
+    detector = quick_rankad(landmarks="all").fit(rows)
+    assert detector.calibration_.scores.shape == (100,)
+    lowest = detector.calibration_.scores[0]
+    assert lowest < detector.score_samples([[50.0, 50.0]])[0]
+    assert lowest < 0, "seen from the others, the lone row lies in the far field"
+
+
+# ------------------------------------------------------------------------------ the paper
+
+
+@pytest.fixture(scope="module")
+def published():
+    rows = rows_of(200, 3) * [1.0, 5.0, 0.2] + [0.0, 100.0, -3.0]
+    rows[190:] = rows[:10]
+    return rows, RankAD.as_published(random_state=0, n_jobs=2).fit(rows)
+
+
+def test_as_published_has_the_papers_parameters(published):
+    rows, detector = published
+    assert detector.n_neighbors_ == 20
+    assert set(detector.levels_) == {1, 2, 3}
+    np.testing.assert_array_equal(detector.levels_, 1 + (detector.ranks_ > 1 / 3) + (detector.ranks_ > 2 / 3))
+    np.testing.assert_array_equal(detector.scaling_.center, np.zeros(3))
+    np.testing.assert_array_equal(detector.scaling_.scale, np.ones(3))
+
+
+def test_as_published_has_the_papers_selection(published):
+    rows, detector = published
+    table = detector.selection_
+    assert table.criterion == "disagreement"
+    assert table.losses.shape == (273, 4)
+    unit = mean_neighbor_distance(rows, 20)
+    sigmas = np.unique(table.bandwidths)
+    np.testing.assert_allclose(sigmas, unit * 2.0 ** np.arange(-10, 11), rtol=1e-9)
+    assert len(np.unique(table.C)) == 13
+    assert len(set(zip(table.bandwidths, table.C, strict=True))) == 273
+    assert (detector.bandwidth_, detector.C_) == (table.bandwidths[table.best], table.C[table.best])
+
+
+def test_as_published_is_made_of_all_distinct_rows(published):
+    rows, detector = published
+    np.testing.assert_array_equal(detector.landmarks_, np.unique(rows, axis=0))
+    assert len(detector.landmarks_) == 190
+
+
+def test_as_published_knows_no_far_field(published):
+    """Far from all data the score is zero: a middle rank (finding 3)."""
+    rows, detector = published
+    far = rows.max(axis=0) + 1e6
+    np.testing.assert_array_equal(detector.score_samples([far]), [0.0])
+    assert 0.1 < detector.p_values([far])[0] < 1.0
+
+
+def test_as_published_ranks_in_sample(published):
+    rows, detector = published
+    assert detector.calibration_.kind == "in-sample"
+    np.testing.assert_array_equal(detector.calibration_.scores, np.sort(detector.score_samples(rows)))
+
+
+# --------------------------------------------------------------------------- naive twins
+
+
+def naive_statistic(between, k, statistic):
+    """Sort every row's distances and average those that the statistic names (counted from 1)."""
+    first, last = {"kth": (k, k), "mean": (1, k), "centred": (k - (k - 1) // 2, k + k // 2)}[statistic]
+    return np.array([np.mean(sorted(row)[first - 1 : last]) for row in between])
+
+
+def others(rows):
+    """Distances of every row to the other rows."""
+    return [np.delete(row, i) for i, row in enumerate(distances(rows, rows))]
+
+
+@pytest.mark.parametrize("statistic", ["mean", "kth", "centred"])
+@pytest.mark.parametrize("k", [1, 4, 5])
+@pytest.mark.parametrize("d", [1, 3, 6])
+def test_klpe_is_its_naive_twin(statistic, k, d):
+    rows = rows_of(50, d) * np.arange(1, d + 1)
+    new = rows_of(30, d, seed=2) * 5
+    detector = KLPE(n_neighbors=k, statistic=statistic).fit(rows)
+    inside = -naive_statistic(others(standardized(rows, rows)), k, statistic)
+    outside = -naive_statistic(distances(standardized(new, rows), standardized(rows, rows)), k, statistic)
+    np.testing.assert_allclose(detector.calibration_.scores, np.sort(inside), rtol=1e-10)
+    np.testing.assert_allclose(detector.score_samples(new), outside, rtol=1e-10)
+    np.testing.assert_array_equal(detector.p_values(new), naive_p_values(outside, inside))
+
+
+def test_klpe_auto_is_n_to_the_two_fifths(nominal):
+    assert KLPE().fit(rows_of(1_000)).n_neighbors_ == 15
+    assert KLPE().fit(nominal).n_neighbors_ == 5
+
+
+def naive_counts(between, radius):
+    return np.array([sum(row <= radius) for row in between])
+
+
+@pytest.mark.parametrize("radius", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("d", [1, 3, 6])
+def test_epsilon_lpe_is_its_naive_twin(radius, d):
+    rows = rows_of(50, d) * np.arange(1, d + 1)
+    new = rows_of(30, d, seed=2) * 5
+    detector = EpsilonLPE(radius=radius).fit(rows)
+    inside = naive_counts(others(standardized(rows, rows)), radius)
+    outside = naive_counts(distances(standardized(new, rows), standardized(rows, rows)), radius)
+    np.testing.assert_array_equal(detector.calibration_.scores, np.sort(inside))
+    np.testing.assert_array_equal(detector.score_samples(new), outside)
+    np.testing.assert_array_equal(detector.p_values(new), naive_p_values(outside, inside))
+
+
+def test_epsilon_lpe_auto_radius_is_a_median_neighbor_distance():
+    rows = rows_of(50)
+    kth = naive_statistic(others(standardized(rows, rows)), 7, "kth")
+    assert EpsilonLPE().fit(rows).radius_ == pytest.approx(np.median(kth), rel=1e-12)
+
+
+@pytest.mark.parametrize("detector", [KLPE(n_neighbors=3), EpsilonLPE(radius=1.0)], ids=repr)
+def test_a_split_measures_one_half_against_the_other(detector):
+    rows = rows_of(51, 2)
+    detector.set_params(calibration="split", scaling=None, random_state=0).fit(rows)
+    assert detector.calibration_.kind == "split"
+    reference = detector.reference_
+    assert reference.shape == (26, 2)
+    free = np.array([row for row in rows if not (reference == row).all(axis=1).any()])
+    assert free.shape == (25, 2)
+    between = distances(free, reference)
+    naive = -naive_statistic(between, 3, "mean") if isinstance(detector, KLPE) else naive_counts(between, 1.0)
+    np.testing.assert_allclose(detector.calibration_.scores, np.sort(naive), rtol=1e-12)
+
+
+@pytest.mark.parametrize("detector", [KLPE(), EpsilonLPE()], ids=repr)
+def test_robust_scaling_is_median_and_quartiles(detector):
+    rows = rows_of(101, 2) * [1.0, 50.0]
+    low, middle, high = np.percentile(rows, [25, 50, 75], axis=0)
+    by_hand = (rows - middle) / ((high - low) / (2 * stats.norm.ppf(0.75)))
+    robust = detector.set_params(scaling="robust").fit(rows).score_samples(rows)
+    raw = detector.set_params(scaling=None).fit(by_hand).score_samples(by_hand)
+    np.testing.assert_allclose(robust, raw, rtol=1e-9, atol=1e-12)
+
+
+# ------------------------------------------------------------------------ what is promised
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("delta", [0.01, 0.1])
+def test_the_bound_of_a_split_is_the_beta_law_and_exact(build, alpha, delta):
+    detector = build(calibration="split", random_state=0).fit(rows_of(81))
+    bound = detector.false_alarm_bound(alpha, delta)
+    n = 40
+    r = math.floor(alpha * (n + 1))
+    assert bound.bound == pytest.approx(stats.beta(r, n + 1 - r).ppf(1 - delta), rel=1e-9)
+    assert (bound.alpha, bound.delta) == (alpha, delta)
+    assert bound.exact
+    assert "Beta law of order statistics" in bound.theorem
+    assert "independent of training" in bound.theorem
+
+
+def test_the_bound_of_reused_rows_says_that_no_theorem_covers_it(build):
+    detector = build().fit(rows_of(60))
+    assert detector.calibration_.kind in ("cross-fit", "leave-one-out")
+    bound = detector.false_alarm_bound(0.1)
+    assert not bound.exact
+    assert "not a theorem" in bound.theorem
+    assert "calibration='split'" in bound.theorem, "what to do for a theorem"
+    assert bound.bound == pytest.approx(stats.beta(6, 55).ppf(0.95), rel=1e-9)
+
+
+@pytest.mark.parametrize("far_field", [True, False])
+def test_the_bound_of_in_sample_ranks_is_the_covering_one(quick_rankad, far_field):
+    detector = quick_rankad(calibration="in-sample", far_field=far_field).fit(rows_of(200, 2))
+    bound = detector.false_alarm_bound(0.1)
+    assert "Theorem 7" in bound.theorem
+    assert "covering" in bound.theorem
+    assert "k = log2 N bounded by Zhang" in bound.theorem
+    assert "RKHS ball of radius" in bound.theorem
+    assert 0.1 <= bound.bound <= 1.0
+
+
+def test_in_sample_ranks_never_use_the_beta_law(published):
+    bound = published[1].false_alarm_bound()
+    assert "Theorem 7" in bound.theorem
+    assert "Beta" not in bound.theorem
+
+
+def test_the_bound_is_for_the_detectors_own_alpha_by_default(build, nominal):
+    detector = build(alpha=0.2).fit(nominal)
+    assert detector.false_alarm_bound() == detector.false_alarm_bound(0.2, 0.05)
+
+
+def test_bounds_grow_with_alpha_and_with_certainty(build, nominal):
+    detector = build().fit(nominal)
+    assert detector.false_alarm_bound(0.1).bound < detector.false_alarm_bound(0.3).bound
+    assert detector.false_alarm_bound(0.1, 0.1).bound < detector.false_alarm_bound(0.1, 0.01).bound
+    # Above n / (n + 1) every row is an alarm.
+    assert detector.false_alarm_bound(0.999).bound == 1.0
+
+
+@pytest.mark.parametrize(("name", "value"), [("alpha", 0), ("alpha", "x"), ("delta", 1), ("delta", math.nan)])
+def test_bounds_are_for_probabilities(build, nominal, name, value):
+    detector = build().fit(nominal)
+    with pytest.raises(ValueError, match=rf"{name} must be .*got {value!r}"):
+        detector.false_alarm_bound(**{name: value})

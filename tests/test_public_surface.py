@@ -1,0 +1,67 @@
+"""What the package exports, what importing it brings along, and what it ships."""
+
+import importlib.metadata
+import importlib.resources
+import subprocess
+import sys
+
+import pytest
+
+import rankad
+
+PUBLIC = ["KLPE", "Calibration", "EpsilonLPE", "FalseAlarmBound", "RankAD", "__version__"]
+
+
+def test_the_public_names_are_these():
+    assert sorted(rankad.__all__) == sorted(PUBLIC)
+    assert len(set(rankad.__all__)) == len(rankad.__all__)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there(name):
+    assert hasattr(rankad, name)
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if not name.startswith("_")])
+def test_every_public_class_has_documentation_of_its_own(name):
+    documented = getattr(rankad, name).__doc__
+    assert documented
+    assert "Parameters" in documented or "Attributes" in documented
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert rankad.__version__ == importlib.metadata.version("rankad")
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_rankad_brings_no_plotting_and_no_data_frames():
+    # scikit-learn imports pandas by itself where there is one; rankad must add nothing to what it brings.
+    heavy = "{'matplotlib', 'pandas', 'polars'} & set(sys.modules)"
+    code = (
+        f"import sys, numba, joblib, threadpoolctl, scipy.spatial, sklearn.cluster; before = {heavy}; "
+        f"import rankad; print(sorted({heavy} - before), sorted(before - {{'pandas'}}))"
+    )
+    assert run(code).strip() == "[] []"
+
+
+def test_rankad_works_where_neither_plotting_nor_data_frames_are_installed():
+    code = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("matplotlib", "pandas", "polars"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+import rankad
+print(rankad.KLPE(0.1).fit([[float(i)] for i in range(20)]).predict([[9.0], [99.0]]))
+"""
+    assert run(code).strip() == "[ 1 -1]"
+
+
+def test_the_types_are_shipped():
+    assert importlib.resources.files("rankad").joinpath("py.typed").is_file()
