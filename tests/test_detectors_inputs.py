@@ -199,7 +199,7 @@ def test_answers_name_the_column_that_holds_no_finite_numbers(form, cell, method
 def test_a_missing_cell_is_located(build, nominal):
     nominal[[5, 8], 1] = np.nan
     with pytest.raises(
-        ValueError, match=r"NaN in column 1 \(2 of 60 rows, the first is row 5\).*drop the rows"
+        ValueError, match=r"NaN in column 1 \(NaN in 2 of 60 rows, the first is row 5\).*drop the rows"
     ):
         build().fit(nominal)
 
@@ -296,7 +296,7 @@ def test_another_order_of_named_columns(build, nominal, frame):
 
 
 def test_too_few_rows(build, nominal):
-    with pytest.raises(ValueError, match=r"3 sample.*minimum of 4"):
+    with pytest.raises(ValueError, match=r"3 sample.*minimum of [48]"):
         build().fit(nominal[:3])
     with pytest.raises(ValueError, match="0 sample"):
         build().fit(nominal[:0])
@@ -329,7 +329,8 @@ def test_no_rows_to_judge(build, nominal):
     ],
     ids=repr,
 )
-def test_four_rows_are_enough(detector, n):
+def test_a_handful_of_rows_is_enough(detector, n):
+    n += 4 if isinstance(detector, RankAD) else 0
     rows = np.random.default_rng(n).normal(size=(n, 2))
     detector.set_params(alpha=0.4).fit(rows)
     p = detector.p_values([[0.0, 0.0], [100.0, 100.0]])
@@ -378,7 +379,7 @@ def test_klpe_with_more_neighbors_than_there_are(nominal, statistic, most):
 
 
 def test_auto_neighbors_need_no_thought(nominal, quick_rankad):
-    for n in (4, 5, 10, 20):
+    for n in (8, 9, 10, 20):
         assert 1 <= quick_rankad(alpha=0.3).fit(nominal[:n]).n_neighbors_ < n
         assert 1 <= KLPE(alpha=0.3).fit(nominal[:n]).n_neighbors_ < n
 
@@ -405,7 +406,7 @@ def test_a_column_of_huge_numbers_is_scaled_or_refused(build, nominal, huge, sca
 
 @pytest.mark.parametrize("scaling", ["standard", "robust", None])
 def test_huge_numbers_whose_squares_overflow_are_refused(build, nominal, scaling):
-    with pytest.raises(ValueError, match=r"(?i)\bcolumn 1\b.*too large.*e\+200.*logarithm"):
+    with pytest.raises(ValueError, match=r"(?i)\bcolumn 1\b.*too large.*1e\+140.*logarithm"):
         build(scaling=scaling).fit(nominal * [1.0, 1e200, 1.0])
 
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 def in_blocks(work: Callable[[int, int], T], n: int, block: int, n_jobs: int | None = None) -> list[T]:
     """Return ``work(begin, end)`` for every block of `block` of n rows, in order, on `n_jobs` threads."""
-    bounds = [(begin, min(begin + block, n)) for begin in range(0, n, block)]
+    bounds = [(begin, min(begin + block, n)) for begin in range(0, max(n, 1), block)]
     if len(bounds) == 1:
         return [work(*bounds[0])]
     tasks = (delayed(work)(*bound) for bound in bounds)

@@ -82,6 +82,8 @@ class Calibration:
         values = np.sort(np.asarray(scores, dtype=np.float64))
         if values.size == 0:
             raise ValueError("scores must hold at least one nominal score.")
+        if np.isnan(values[-1]):
+            raise ValueError("scores must be numbers, got NaN.")
         return cls(values, kind)
 
     def p_values(self, scores: ArrayLike) -> Floats:
@@ -97,7 +99,7 @@ class Calibration:
     def n_below(self, alpha: float) -> int:
         """Return r, the number of distinct p-values ``1/(n+1), 2/(n+1), ...`` that are ``<= alpha``."""
         n = self.scores.size
-        r = math.floor(alpha * (n + 1))
+        r = min(max(math.floor(alpha * (n + 1)), 0), n + 1)
         # What decides is the p-value as it is rounded, so that alarms and p-values always agree.
         while r < n + 1 and (r + 1) / (n + 1) <= alpha:
             r += 1
@@ -128,7 +130,9 @@ def beta_bound(calibration: Calibration, alpha: float, delta: float) -> FalseAla
     return FalseAlarmBound(bound, alpha, delta, exact, EXACT_BETA if exact else APPROXIMATE_BETA)
 
 
-def covering_bound(calibration: Calibration, alpha: float, delta: float, norm: float) -> FalseAlarmBound:
+def covering_bound(
+    calibration: Calibration, alpha: float, delta: float, norm: float, n_kernels: int | None = 1
+) -> FalseAlarmBound:
     """Bound the realised false-alarm rate of an in-sample calibration: the paper's Theorem 7.
 
     With probability ``1 - delta``, for every g of the class and every m,
@@ -145,33 +149,32 @@ def covering_bound(calibration: Calibration, alpha: float, delta: float, norm: f
     alpha, delta : float
     norm : float
         |g| in the RKHS.
+    n_kernels : int or None
+        How many kernels, fixed beforehand, there were to choose from; delta is shared out over them too. None
+        says that the scorer is not such a g: the bandwidth or the scaling of columns comes from the rows, or
+        the far field is continued. The theorem does not cover that; the bound is then not marked as exact.
     """
     scores, n = calibration.scores, calibration.scores.size
+    if calibration.n_below(alpha) == 0:
+        return FalseAlarmBound(0.0, alpha, delta, True, "alpha is below 1 / (n + 1): no row raises an alarm")
     threshold = calibration.threshold(alpha)
     doublings = max(1, math.ceil(math.log2(norm)) if norm > 0 else 1)
     radius = 2.0**doublings
     gammas = radius * 2.0 ** -np.arange(0, 12)
     # sum over j of 1 / (j (j + 1)) is one: the radius may depend on the data.
-    share = delta / (doublings * (doublings + 1) * gammas.size)
-    best, best_gamma, best_k = 1.0, math.nan, math.inf
-    for gamma in gammas if calibration.n_below(alpha) else ():
+    share = delta / (doublings * (doublings + 1) * gammas.size * (n_kernels or 1))
+    best, found = 1.0, "vacuous at every gamma tried: with this norm and this many rows it promises nothing"
+    for gamma in gammas:
         ratio = radius / gamma
         k = math.ceil(36 * ratio**2 * math.log2(2 * math.ceil(4 * ratio + 2) * 2 * n + 1))
         m = int(np.searchsorted(scores, threshold + 2 * gamma, side="left")) + 1
-        if m > n:
-            continue
         bound = (m - 1) / n + 2 / n * (k + 1 + math.log2(n / share))
-        if bound < best:
-            best, best_gamma, best_k = bound, float(gamma), k
-    if not calibration.n_below(alpha):
-        best = 0.0
-    found = (
-        f"gamma = {best_gamma:.3g}, k = {best_k}"
-        if math.isfinite(best_gamma)
-        else "vacuous at every gamma tried: with this norm and this many rows it promises nothing"
-    )
+        if m <= n and bound < best:
+            best, found = bound, f"gamma = {gamma:.3g}, k = {k}"
     theorem = (
         f"the paper's Theorem 7 (covering numbers) for in-sample ranks, k = log2 N bounded by Zhang's "
         f"theorem for the RKHS ball of radius {radius:.4g} (|g| = {norm:.4g}); {found}"
     )
-    return FalseAlarmBound(best, alpha, delta, True, theorem)
+    if n_kernels is None:
+        theorem += ". The kernel comes from the rows, or the far field is continued: it does not cover that"
+    return FalseAlarmBound(best, alpha, delta, n_kernels is not None, theorem)

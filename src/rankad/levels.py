@@ -6,7 +6,8 @@ Level 1 is the sparsest. The preference pairs of Algorithm 1, step (b), are all 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Real
 
 import numba
 import numpy as np
@@ -36,7 +37,7 @@ def resolve_cuts(n_levels: int | str | Sequence[float]) -> tuple[float, ...]:
     elif isinstance(n_levels, (int, np.integer)):
         if not isinstance(n_levels, bool) and n_levels >= 2:
             return tuple(level / int(n_levels) for level in range(1, int(n_levels)))
-    else:
+    elif isinstance(n_levels, Iterable) and all(isinstance(cut, Real) for cut in n_levels):
         cuts = tuple(float(cut) for cut in n_levels)
         rising = all(low < high for low, high in zip((0.0, *cuts), (*cuts, 1.0), strict=True))
         if cuts and rising:
@@ -84,6 +85,8 @@ def disagreement(scores: ArrayLike, levels: ArrayLike) -> float:
     """
     f = np.asarray(scores, dtype=np.float64)
     labels = np.asarray(levels)
+    if np.isnan(f).any():
+        raise ValueError(f"scores must be numbers, but {int(np.isnan(f).sum())} of {f.size} are NaN.")
     pairs = count_pairs(labels)
     if pairs == 0:
         return 0.5
@@ -98,6 +101,7 @@ def _wrong_order(f, levels, n_levels):  # type: ignore[no-untyped-def]
     """Count inversions of ascending `f` with `levels` by a Fenwick tree; tied scores count one half."""
     n = f.shape[0]
     below = np.zeros(n_levels + 1)
+    tied = np.zeros(n_levels + 1)
     wrong = 0.0
     begin = 0
     while begin < n:
@@ -112,18 +116,15 @@ def _wrong_order(f, levels, n_levels):  # type: ignore[no-untyped-def]
                 seen += below[node]
                 node -= node & -node
             wrong += begin - seen
-        tied = np.zeros(n_levels + 1)
         for row in range(begin, end):
             node = levels[row]
             while node <= n_levels:
                 below[node] += 1.0
                 node += node & -node
+            # Tied with those of another level seen in this run so far: one half each.
+            wrong += 0.5 * (row - begin - tied[levels[row]])
             tied[levels[row]] += 1.0
-        size = end - begin
-        if size > 1:
-            within = float(size) * size
-            for level in range(n_levels + 1):
-                within -= tied[level] * tied[level]
-            wrong += 0.25 * within
+        for row in range(begin, end):
+            tied[levels[row]] = 0.0
         begin = end
     return wrong

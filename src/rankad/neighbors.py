@@ -2,7 +2,8 @@
 
 Two back ends find the neighbours: a k-d tree where the dimension is low, a direct scan where it is not.
 Both only name candidates; the distances are computed by one formula from the rows themselves, so that they
-do not depend on the back end, and duplicates are at distance exactly zero. Ties are ordered by index.
+do not depend on the back end, to the last bit, and duplicates are at distance exactly zero. Which of several
+rows at the same distance is named, and in which order, is left open.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ __all__ = [
 
 # Where a k-d tree wins: up to 4 columns always, up to 8 once there are enough rows to prune.
 _TREE_COLUMNS = ((4, 0), (8, 10_000))
+_SUMMED_ALIKE = 4
+_SPARE = 4
+# Relative differences that rounding may explain.
+_ROUNDING = 1e-12
+# Beyond this, squared distances may overflow.
+LARGEST = 1e140
 _BLOCK = 512
 
 
@@ -61,7 +68,7 @@ def nearest_neighbors(
     queries : ndarray of shape (n_queries, d), optional
         Without it every reference row is a query, and is left out of its own neighbours.
     method : {"auto", "tree", "scan"}
-        The back end; it changes the time taken and nothing else.
+        The back end; it changes the time taken, and which of several equally near rows is named.
     n_jobs : int, optional
         Threads; it changes the time taken and nothing else.
 
@@ -74,23 +81,25 @@ def nearest_neighbors(
            [0],
            [1]]))
     """
-    n, d = reference.shape
+    n = len(reference)
     own = queries is None
     limit = n - 1 if own else n
     if not 1 <= k <= limit:
         raise ValueError(
             f"k must lie between 1 and {limit}, the number of other rows to choose from; got {k}."
         )
-    if method == "auto":
-        method = "tree" if any(d <= columns and n >= least for columns, least in _TREE_COLUMNS) else "scan"
     rows = np.ascontiguousarray(reference, dtype=np.float64)
+    if method == "auto":
+        method = "tree" if _prefers_tree(rows) else "scan"
     asked = rows if queries is None else np.ascontiguousarray(queries, dtype=np.float64)
+    _check_range(rows, asked)
     if method == "tree":
         return _tree_search(rows, asked, k, own, n_jobs)
     if method == "scan":
         columns = np.ascontiguousarray(rows.T)
+        everyone = np.arange(len(asked))
         parts = in_blocks(
-            lambda begin, end: _scan(columns, asked[begin:end], k, begin if own else -1),
+            lambda begin, end: _scan(columns, asked, everyone[begin:end], k, own),
             len(asked),
             _BLOCK,
             n_jobs,
@@ -119,16 +128,30 @@ def radius_counts(
     """
     if not (np.isfinite(radius) and radius >= 0):
         raise ValueError(f"radius must be finite and >= 0, got {radius!r}.")
-    columns = np.ascontiguousarray(reference.T, dtype=np.float64)
-    asked = np.ascontiguousarray(reference if queries is None else queries, dtype=np.float64)
     own = queries is None
+    rows = np.ascontiguousarray(reference, dtype=np.float64)
+    asked = rows if queries is None else np.ascontiguousarray(queries, dtype=np.float64)
+    _check_range(rows, asked)
+    counts = np.zeros(len(asked), dtype=np.int64)
+    unsure = np.arange(len(asked))
+    if _prefers_tree(rows):
+        tree, workers = cKDTree(rows), n_jobs or 1
+        # The tree's rounding may differ in the last bit; where that could matter, count by the one formula.
+        inner, outer = (
+            tree.query_ball_point(asked, radius * edge, workers=workers, return_length=True)
+            for edge in (1 - _ROUNDING, 1 + _ROUNDING)
+        )
+        counts = np.asarray(inner, dtype=np.int64) - own
+        unsure = np.flatnonzero(inner != outer)
+    columns = np.ascontiguousarray(rows.T)
     parts = in_blocks(
-        lambda begin, end: _scan_counts(columns, asked[begin:end], radius, begin if own else -1),
-        len(asked),
+        lambda begin, end: _scan_counts(columns, asked, unsure[begin:end], radius, own),
+        len(unsure),
         _BLOCK,
         n_jobs,
     )
-    return np.concatenate(parts)
+    counts[unsure] = np.concatenate(parts)
+    return counts
 
 
 def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> Bools:
@@ -175,19 +198,45 @@ def split_distances(
         yield distances
 
 
+def _prefers_tree(rows: Floats) -> bool:
+    n, d = rows.shape
+    return any(d <= columns and n >= least for columns, least in _TREE_COLUMNS)
+
+
 def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | None) -> Neighbors:
-    tree = cKDTree(rows)
-    width = min(k + own, len(rows))
-    _, found = tree.query(asked, k=np.arange(1, width + 1), workers=n_jobs or 1)
+    n, d = rows.shape
+    # Up to four columns the tree sums as we do. Beyond, what it takes for the k nearest may be off by a last
+    # bit: a few more candidates show where that could matter.
+    spare = 0 if d <= _SUMMED_ALIKE else min(_SPARE, n - own - k)
+    width = k + spare
+    _, found = cKDTree(rows).query(asked, k=np.arange(1, width + own + 1), workers=n_jobs or 1)
     found = np.ascontiguousarray(found, dtype=np.int64)
     if own:
         # Among many duplicates of a row the row itself may not be named; then any one of them can go.
-        itself = found == np.arange(len(rows))[:, None]
+        itself = found == np.arange(n)[:, None]
         itself[~itself.any(axis=1), -1] = True
-        found = found[~itself].reshape(len(rows), k)
+        found = found[~itself].reshape(n, width)
     distances = _distances_to(rows, asked, found)
-    order = np.lexsort((found, distances), axis=1)
-    return Neighbors(np.take_along_axis(distances, order, axis=1), np.take_along_axis(found, order, axis=1))
+    order = np.argsort(distances, axis=1, kind="stable")
+    distances = np.take_along_axis(distances, order, axis=1)
+    found = np.take_along_axis(found, order, axis=1)
+    if spare and width + own < n:
+        kth, last = distances[:, k - 1], distances[:, -1]
+        unsure = np.flatnonzero((last <= kth * (1 + _ROUNDING)) & (kth > 0))
+        if unsure.size:
+            columns = np.ascontiguousarray(rows.T)
+            distances[unsure, :k], found[unsure, :k] = _scan(columns, asked, unsure, k, own)
+    return Neighbors(np.ascontiguousarray(distances[:, :k]), np.ascontiguousarray(found[:, :k]))
+
+
+def _check_range(*tables: Floats) -> None:
+    for table in tables:
+        largest = float(np.abs(table).max(initial=0.0))
+        if not largest <= LARGEST:
+            raise ValueError(
+                f"Rows must hold finite values of at most {LARGEST:g}, got {largest:g}: squared distances "
+                f"would overflow. Scale the columns first."
+            )
 
 
 @numba.njit(cache=True, nogil=True)
@@ -215,18 +264,19 @@ def _squared_distances(columns, query, out):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _scan(columns, asked, k, first_own):  # type: ignore[no-untyped-def]
-    """Keep the k nearest in a sorted list while passing over all rows; `first_own` < 0: none is skipped."""
+def _scan(columns, asked, which, k, own):  # type: ignore[no-untyped-def]
+    """Find the k nearest rows of the queries named by `which`; `own`: a query is a row itself."""
     n = columns.shape[1]
     squared = np.empty(n)
-    distances = np.empty((asked.shape[0], k))
-    indices = np.empty((asked.shape[0], k), dtype=np.int64)
-    for query in range(asked.shape[0]):
+    distances = np.empty((which.shape[0], k))
+    indices = np.empty((which.shape[0], k), dtype=np.int64)
+    for position in range(which.shape[0]):
+        query = which[position]
         _squared_distances(columns, asked[query], squared)
-        if first_own >= 0:
-            squared[first_own + query] = np.inf
-        best = distances[query]
-        where = indices[query]
+        if own:
+            squared[query] = np.inf
+        best = distances[position]
+        where = indices[position]
         best[:] = np.inf
         for row in range(n):
             value = squared[row]
@@ -244,16 +294,18 @@ def _scan(columns, asked, k, first_own):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _scan_counts(columns, asked, radius, first_own):  # type: ignore[no-untyped-def]
+def _scan_counts(columns, asked, which, radius, own):  # type: ignore[no-untyped-def]
+    """Count the rows within the radius of the queries named by `which`; `own`: a query is a row itself."""
     squared = np.empty(columns.shape[1])
-    counts = np.zeros(asked.shape[0], dtype=np.int64)
-    for query in range(asked.shape[0]):
+    counts = np.zeros(which.shape[0], dtype=np.int64)
+    for position in range(which.shape[0]):
+        query = which[position]
         _squared_distances(columns, asked[query], squared)
-        if first_own >= 0:
-            squared[first_own + query] = np.inf
+        if own:
+            squared[query] = np.inf
         for row in range(squared.shape[0]):
             if np.sqrt(squared[row]) <= radius:
-                counts[query] += 1
+                counts[position] += 1
     return counts
 
 

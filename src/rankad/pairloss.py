@@ -8,8 +8,9 @@ squared hinge with margin ``mu``::
 
 Sort ``f`` once. A sweep from the highest score down meets, for each ``i``, exactly the rows ``j`` with
 ``f_j > f_i - mu``; a Fenwick tree over the levels then adds up those of a lower level. A second sweep from
-below serves ``j``. That is O(n log n) for any number of levels, and it only ever adds, so that nothing
-cancels. The linear slack of the paper's equation is a difference of two such terms (`smoothed_hinge`).
+below serves ``j``. That is O(n log n) for any number of levels. Sums are only ever added to, so that rounding
+stays near the machine's precision times the squared spread of the scores. The linear slack of the paper's
+equation is a difference of two such terms (`smoothed_hinge`).
 """
 
 from __future__ import annotations

@@ -23,6 +23,12 @@ __all__ = ["RankSVMSolution", "solve_path", "solve_ranksvm"]
 
 # Up to this many features the Newton system is formed and factorized; above it, conjugate gradients.
 DENSE_LIMIT = 1_000
+# How closely conjugate gradients solve the Newton system: as a rule, and before they may say it is the end.
+_ACCURACIES = (1e-2, 1e-9)
+_MAX_CG_STEPS = 2_000
+# The line search ends when the slope has fallen to this share of what it was.
+_SLOPE_LEFT = 0.1
+_MAX_LINE_STEPS = 30
 
 
 class LossAt(Protocol):
@@ -59,7 +65,7 @@ class RankSVMSolution(NamedTuple):
     n_iter : int
         Newton steps taken.
     converged : bool
-        Whether the stopping rule held (`solve_ranksvm`).
+        Whether the stopping rule held (`solve_ranksvm`), or rounding left nothing to gain.
     """
 
     weights: Floats
@@ -118,10 +124,14 @@ def solve_ranksvm(
         if decrement <= tol * float(np.linalg.norm(w)):
             converged = True
             break
-        step = _newton_step(Z, at, C, gradient)
-        slope = float(gradient @ step)
-        decrement = math.sqrt(max(0.0, -slope))
-        if decrement <= tol * float(np.linalg.norm(w)) or decrement == 0.0:
+        for accuracy in _ACCURACIES:
+            step = _newton_step(Z, at, C, gradient, accuracy)
+            slope = float(gradient @ step)
+            decrement = math.sqrt(max(0.0, -slope))
+            # A loose solution may miss a soft direction: only a tight one may end the search.
+            if Z.shape[1] <= DENSE_LIMIT or decrement > tol * float(np.linalg.norm(w)):
+                break
+        if decrement <= tol * float(np.linalg.norm(w)):
             converged = True
             break
         if n_iter == max_iter:
@@ -147,18 +157,18 @@ def solve_path(
         yield solution
 
 
-def _newton_step(Z: Floats, at: LossAt, C: float, gradient: Floats) -> Floats:
+def _newton_step(Z: Floats, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
     if Z.shape[1] <= DENSE_LIMIT:
         hessian = _lower_product(Z, at.hessian_product(Z))
         hessian *= C
         hessian.flat[:: Z.shape[1] + 1] += 1.0
         factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
         return np.asarray(-linalg.cho_solve(factor, gradient, check_finite=False))
-    return _conjugate_gradients(Z, at, C, gradient)
+    return _conjugate_gradients(Z, at, C, gradient, accuracy)
 
 
 def _lower_product(left: Floats, right: Floats) -> Floats:
-    """Return the lower triangle of the symmetric ``left' right``, with zeros or more above it."""
+    """Return the lower triangle of the symmetric ``left' right``; what is above it means nothing."""
     s = left.shape[1]
     out = np.zeros((s, s))
     width = max(1, -(-s // 4))
@@ -167,15 +177,14 @@ def _lower_product(left: Floats, right: Floats) -> Floats:
     return out
 
 
-def _conjugate_gradients(Z: Floats, at: LossAt, C: float, gradient: Floats) -> Floats:
-    """Solve ``H step = -gradient`` to a tenth of the gradient's length, more near the end."""
-    norm = float(np.linalg.norm(gradient))
-    target = min(0.1, math.sqrt(norm)) * norm * 0.1
+def _conjugate_gradients(Z: Floats, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
+    """Solve ``H step = -gradient`` until the residual is `accuracy` times the gradient's length."""
     step = np.zeros_like(gradient)
     residual = -gradient
     direction = residual.copy()
     rho = float(residual @ residual)
-    for _ in range(500):
+    target = accuracy * math.sqrt(rho)
+    for _ in range(_MAX_CG_STEPS):
         if math.sqrt(rho) <= target:
             break
         product = direction + C * (Z.T @ at.hessian_product(Z @ direction))
@@ -197,14 +206,32 @@ def _line_search(
     loss: Loss,
     C: float,
 ) -> tuple[Floats, Floats, LossAt, float] | None:
-    """Halve the step until the objective falls by a fair share of what its slope promises."""
+    """Go along the step to where the slope has all but vanished; None if nothing is gained.
+
+    The objective is convex along the step, so its slope rises from a negative value: bracket its zero, then
+    close in by turns of false position and bisection. Most often the full step will do at once.
+    """
+    low, low_slope = 0.0, slope
+    high, high_slope = math.inf, math.nan
     length = 1.0
-    for _ in range(40):
-        w_new = w + length * step
-        f_new = f + length * f_step
+    best: tuple[Floats, Floats, LossAt, float] | None = None
+    for trial in range(_MAX_LINE_STEPS):
+        w_new, f_new = w + length * step, f + length * f_step
         at = loss.at(f_new)
         value = 0.5 * float(w_new @ w_new) + C * at.value
-        if value <= objective + 1e-4 * length * slope and value < objective:
-            return w_new, f_new, at, value
-        length *= 0.5
-    return None
+        if value < objective and (best is None or value < best[3]):
+            best = (w_new, f_new, at, value)
+        here = float(w_new @ step) + C * float(at.gradient @ f_step)
+        if abs(here) <= -_SLOPE_LEFT * slope and best is not None:
+            break
+        if here < 0:
+            low, low_slope = length, here
+        else:
+            high, high_slope = length, here
+        if math.isinf(high):
+            length *= 2.0
+        elif trial % 2:
+            length = 0.5 * (low + high)
+        else:
+            length = low + (high - low) * low_slope / (low_slope - high_slope)
+    return best

@@ -11,6 +11,8 @@ from rankad._arrays import Floats
 
 __all__ = ["Scaling", "fit_scaling"]
 
+# Beyond this, sums of squares may overflow.
+LARGEST = 1e140
 # The interquartile range of a normal distribution, in standard deviations.
 _NORMAL_IQR = 1.3489795003921634
 
@@ -29,8 +31,10 @@ class Scaling(NamedTuple):
     scale: Floats
 
     def apply(self, rows: Floats) -> Floats:
-        """Return the scaled rows."""
-        return np.ascontiguousarray((rows - self.center) / self.scale)
+        """Return the scaled rows; values whose squares would overflow are cut off at `LARGEST`."""
+        with np.errstate(over="ignore"):
+            scaled = (rows - self.center) / self.scale
+        return np.clip(scaled, -LARGEST, LARGEST)
 
 
 def fit_scaling(rows: Floats, method: str | None) -> Scaling:
@@ -51,23 +55,22 @@ def fit_scaling(rows: Floats, method: str | None) -> Scaling:
            [ 0.        ,  0.        ],
            [ 1.22474487,  0.        ]])
     """
-    d = rows.shape[1]
-    if method is None:
-        return Scaling(np.zeros(d), np.ones(d))
-    if method not in ("standard", "robust"):
-        raise ValueError(f"scaling must be 'standard', 'robust' or None, got {method!r}.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        standard = StandardScaler().fit(rows)
-    center, scale = standard.mean_, standard.scale_
-    if method == "robust":
-        low, center, high = np.percentile(rows, [25, 50, 75], axis=0)
-        spread = (high - low) / _NORMAL_IQR
-        scale = np.where((spread > 0) & (standard.var_ > 0), spread, scale)
-    wild = np.flatnonzero(~(np.isfinite(center) & np.isfinite(scale)))
+    wild = np.flatnonzero(np.abs(rows).max(axis=0) > LARGEST)
     if wild.size:
         raise ValueError(
             f"Column {wild[0]} holds values too large to scale (up to "
             f"{np.abs(rows[:, wild[0]]).max():.3g}): their squares overflow. Divide it by a constant, "
             f"or take its logarithm, before fitting."
         )
+    d = rows.shape[1]
+    if method is None:
+        return Scaling(np.zeros(d), np.ones(d))
+    if method not in ("standard", "robust"):
+        raise ValueError(f"scaling must be 'standard', 'robust' or None, got {method!r}.")
+    standard = StandardScaler().fit(rows)
+    center, scale = standard.mean_, standard.scale_
+    if method == "robust":
+        low, center, high = np.percentile(rows, [25, 50, 75], axis=0)
+        spread = (high - low) / _NORMAL_IQR
+        scale = np.where((spread > 0) & (standard.var_ > 0), spread, scale)
     return Scaling(np.asarray(center, dtype=np.float64), np.asarray(scale, dtype=np.float64))

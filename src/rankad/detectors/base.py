@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from numbers import Real
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankad._arrays import Floats
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.detectors.rows import validate_rows
 
-__all__ = ["CalibratedDetector", "check_choice", "check_unit"]
+__all__ = ["CalibratedDetector", "check_choice", "check_run", "check_unit", "is_count"]
 
 
 def check_unit(name: str, value: Any) -> float:
@@ -30,9 +33,28 @@ def check_unit(name: str, value: Any) -> float:
     )
 
 
+def check_run(random_state: Any, n_jobs: Any) -> None:
+    """Raise unless both are as scikit-learn wants them."""
+    try:
+        check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state must be None, an integer from 0 to 2**32 - 1, or a numpy RandomState; "
+            f"got {random_state!r}."
+        ) from error
+    if n_jobs is not None and (not is_count(n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None, an integer >= 1, or -1 for all cores; got {n_jobs!r}.")
+
+
+def is_count(value: Any) -> bool:
+    """Tell whether a value is an integer, and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     """Raise unless `value` is one of the allowed."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+    plain = bool(value) if isinstance(value, np.bool_) else value
+    if not any(plain is choice or (isinstance(plain, str) and plain == choice) for choice in allowed):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
 
@@ -48,6 +70,17 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     @abstractmethod
     def _score(self, rows: Floats) -> Floats:
         """Score validated rows."""
+
+    @contextmanager
+    def _keeping_the_old_fit(self) -> Iterator[None]:
+        """Leave the detector as it was if fitting fails or is interrupted."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def score_samples(self, X: Any) -> Floats:
         """Score rows; higher is more nominal.
@@ -77,7 +110,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         -------
         ndarray of shape (n,), in (0, 1]
         """
-        return self.calibration_.p_values(self.score_samples(X))
+        scores = self.score_samples(X)
+        return self.calibration_.p_values(scores)
 
     @property
     def offset_(self) -> float:

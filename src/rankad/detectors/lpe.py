@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
+from abc import abstractmethod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats
 from rankad.calibration import Calibration
-from rankad.detectors.base import CalibratedDetector, check_choice, check_unit
+from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, is_count
 from rankad.detectors.rows import validate_rows
 from rankad.neighbors import nearest_neighbors, radius_counts
 from rankad.ranks import auto_neighbors, knn_statistic, neighbors_needed
@@ -31,13 +32,18 @@ class _LocalDensityDetector(CalibratedDetector):
     n_jobs: int | None
     scaling_: Scaling
     reference_: Floats
-    n_neighbors_: int
 
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Check the detector's own parameters."""
+
+    @abstractmethod
     def _prepare(self) -> None:
-        raise NotImplementedError
+        """Resolve them, once the reference rows are known."""
 
+    @abstractmethod
     def _density(self, queries: Floats | None) -> Floats:
-        raise NotImplementedError
+        """Measure the density at the queries, or at each reference row among the others."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Fit on nominal rows.
@@ -51,7 +57,14 @@ class _LocalDensityDetector(CalibratedDetector):
         check_unit("alpha", self.alpha)
         check_choice("calibration", self.calibration, ("leave-one-out", "split"))
         check_choice("scaling", self.scaling, ("standard", "robust", None))
-        rows = validate_rows(self, X, reset=True, least=_LEAST_ROWS)
+        check_run(self.random_state, self.n_jobs)
+        self._check_parameters()
+        with self._keeping_the_old_fit():
+            self._fit(validate_rows(self, X, reset=True, least=_LEAST_ROWS))
+        self._warn_if_silent()
+        return self
+
+    def _fit(self, rows: Floats) -> None:
         split = self.calibration == "split"
         order = (
             check_random_state(self.random_state).permutation(len(rows)) if split else np.arange(len(rows))
@@ -64,8 +77,6 @@ class _LocalDensityDetector(CalibratedDetector):
         self.calibration_ = Calibration.from_scores(
             self._density(others), "split" if split else "leave-one-out"
         )
-        self._warn_if_silent()
-        return self
 
     def _score(self, rows: Floats) -> Floats:
         return self._density(self.scaling_.apply(rows))
@@ -116,6 +127,8 @@ class KLPE(_LocalDensityDetector):
     array([ 1, -1])
     """
 
+    n_neighbors_: int
+
     def __init__(
         self,
         alpha: float = 0.05,
@@ -135,17 +148,20 @@ class KLPE(_LocalDensityDetector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self) -> None:
+    def _check_parameters(self) -> None:
         check_choice("statistic", self.statistic, ("mean", "kth", "centred"))
+        k = self.n_neighbors
+        if not (isinstance(k, str) and k == "auto") and not (is_count(k) and k >= 1):  # type: ignore[operator]
+            raise ValueError(f"n_neighbors must be 'auto' or an integer >= 1, got {k!r}.")
+
+    def _prepare(self) -> None:
         most = len(self.reference_) - 1
         k = self.n_neighbors
         if isinstance(k, str) and k == "auto":
             k = auto_neighbors(len(self.reference_))
             while k > 1 and neighbors_needed(k, self.statistic) > most:  # type: ignore[arg-type]
                 k -= 1
-        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-            raise ValueError(f"n_neighbors must be 'auto' or an integer >= 1, got {k!r}.")
-        needed = neighbors_needed(int(k), self.statistic)
+        needed = neighbors_needed(int(k), self.statistic)  # type: ignore[arg-type]
         if needed > most:
             raise ValueError(
                 f"n_neighbors={k} with statistic={self.statistic!r} reads {needed} neighbours a row, but a "
@@ -220,16 +236,22 @@ class EpsilonLPE(_LocalDensityDetector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self) -> None:
-        if isinstance(self.radius, str) and self.radius == "auto":
-            k = math.isqrt(len(self.reference_))
-            found = nearest_neighbors(self.reference_, k, n_jobs=self.n_jobs)
-            self.radius_ = float(np.median(found.distances[:, -1]))
-            return
+    def _check_parameters(self) -> None:
         radius = self.radius
+        if isinstance(radius, str) and radius == "auto":
+            return
         if not isinstance(radius, Real) or isinstance(radius, bool) or not 0 < float(radius) < np.inf:
             raise ValueError(f"radius must be 'auto' or a number > 0, got {radius!r}.")
-        self.radius_ = float(radius)
+
+    def _prepare(self) -> None:
+        if self.radius != "auto":
+            self.radius_ = float(self.radius)
+            return
+        k = math.isqrt(len(self.reference_))
+        distances = nearest_neighbors(self.reference_, k, n_jobs=self.n_jobs).distances[:, -1]
+        # Where most rows are duplicates, the others tell the scale.
+        apart = distances[distances > 0]
+        self.radius_ = float(np.median(distances)) or (float(np.median(apart)) if apart.size else 1.0)
 
     def _density(self, queries: Floats | None) -> Floats:
         counts = radius_counts(self.reference_, self.radius_, queries, n_jobs=self.n_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names, validate_data
 
 from rankad._arrays import Floats
+from rankad.scaling import LARGEST
 
 __all__ = ["validate_rows"]
 
@@ -37,11 +39,30 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
             ensure_all_finite=False,
             ensure_min_samples=least,
         )
+        if _holds_dates(X):
+            raise ValueError("dates and durations are not numbers")
         rows = np.ascontiguousarray(rows, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise type(error)(_explain(estimator, X, str(error))) from error
-    _check_finite(estimator, X, rows)
+        text = _columns_of_text(X)
+        if text:
+            raise ValueError(
+                f"X must hold numbers, but {_listed(text)} cannot be read as such ({error}). "
+                f"Leave these columns out, or encode them as numbers."
+            ) from error
+        if "same order" in str(error):
+            moved = _columns_out_of_place(estimator, X)
+            raise ValueError(
+                f"{error}\nOut of place: {_listed(moved)}. Reorder them, as in X[model.feature_names_in_]."
+            ) from error
+        raise
+    _check_values(estimator, X, rows, LARGEST if reset else np.inf)
     return rows
+
+
+def _holds_dates(X: Any) -> bool:
+    types = getattr(X, "dtypes", None)
+    kinds = [getattr(X, "dtype", "")] if types is None else list(types)
+    return any(re.search("date|time|duration", str(kind).lower()) for kind in kinds)
 
 
 def _names(X: Any, d: int) -> list[str]:
@@ -54,19 +75,9 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _explain(estimator: BaseEstimator, X: Any, message: str) -> str:
-    """Add the names of the columns at fault to one of scikit-learn's messages, where it leaves them out."""
-    if "same order" in message:
-        seen, now = list(estimator.feature_names_in_), list(X.columns)
-        moved = [repr(str(b)) for a, b in zip(seen, now, strict=True) if a != b]
-        return f"{message}\nOut of place: {_listed(moved)}. Reorder them, as in X[model.feature_names_in_]."
-    text = _columns_of_text(X)
-    if text:
-        return (
-            f"X must hold numbers, but {_listed(text)} cannot be read as such ({message}). "
-            f"Leave these columns out, or encode them as numbers."
-        )
-    return message
+def _columns_out_of_place(estimator: BaseEstimator, X: Any) -> list[str]:
+    pairs = zip(estimator.feature_names_in_, X.columns, strict=True)
+    return [repr(str(now)) for seen, now in pairs if seen != now]
 
 
 def _columns_of_text(X: Any) -> list[str]:
@@ -102,17 +113,36 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _check_finite(estimator: BaseEstimator, X: Any, rows: Floats) -> None:
-    bad = ~np.isfinite(rows)
-    if not bad.any():
+def _check_values(estimator: BaseEstimator, X: Any, rows: Floats, largest: float) -> None:
+    fine = np.abs(rows) <= largest
+    fine &= np.isfinite(rows)
+    if fine.all():
         return
-    what = "NaN" if np.isnan(rows).any() else "infinity"
     names = _names(X, rows.shape[1])
-    at_fault = [
-        f"{names[i]} ({int(bad[:, i].sum())} of {len(rows)} rows, the first is row {int(bad[:, i].argmax())})"
-        for i in np.flatnonzero(bad.any(axis=0))
-    ]
+    at_fault = []
+    kinds: set[str] = set()
+    for i in np.flatnonzero(~fine.all(axis=0)):
+        bad = rows[~fine[:, i], i]
+        found = [
+            kind
+            for kind, present in (
+                ("NaN", np.isnan(bad).any()),
+                ("infinity", np.isinf(bad).any()),
+                (f"values too large, above {largest:g},", np.isfinite(bad).any()),
+            )
+            if present
+        ]
+        kinds.update(kind.split(",")[0] for kind in found)
+        at_fault.append(
+            f"{names[i]} ({' and '.join(found)} in {bad.size} of {len(rows)} rows, the first is row "
+            f"{int((~fine[:, i]).argmax())})"
+        )
+    advice = (
+        "Divide the column by a constant, or take its logarithm, before fitting."
+        if kinds == {"values too large"}
+        else "Fill the missing cells or drop the rows, and do the same at prediction time."
+    )
     raise ValueError(
-        f"Input X contains {what} in {_listed(at_fault)}. {type(estimator).__name__} takes finite numbers "
-        f"only: fill the missing cells or drop the rows, and do the same at prediction time."
+        f"Input X contains {' and '.join(sorted(kinds))} in {_listed(at_fault)}. "
+        f"{type(estimator).__name__} takes finite numbers only, whose squares are finite too. {advice}"
     )

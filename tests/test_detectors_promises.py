@@ -1,0 +1,241 @@
+"""Promises kept on fresh data: how good, how many false alarms, and never a far row missed.
+
+Every tolerance comes from a law of sampling or from the promise itself; none was fitted to the outcome.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from rankad import KLPE, EpsilonLPE, RankAD
+
+# How often a test of a true promise may fail, over all seeds there are; the seeds are fixed.
+RISK = 0.001
+
+# -------------------------------------------------------------------- the paper's 2-D mixture
+
+WEIGHTS = (0.2, 0.8)
+COMPONENTS = (
+    stats.multivariate_normal([5.0, 0.0], np.diag([1.0, 9.0])),
+    stats.multivariate_normal([-5.0, 0.0], np.diag([9.0, 1.0])),
+)
+
+
+def draw_mixture(n, rng):
+    first = rng.random(n) < WEIGHTS[0]
+    one, other = (component.rvs(n, random_state=rng) for component in COMPONENTS)
+    return np.where(first[:, None], one, other)
+
+
+def density(rows):
+    return sum(weight * component.pdf(rows) for weight, component in zip(WEIGHTS, COMPONENTS, strict=True))
+
+
+def test_the_mixture_is_nearly_ranked_as_by_its_own_density():
+    """Mean loss of AUC against the Bayes detector, 600 training rows: at most 0.006."""
+    losses = []
+    for seed in range(5):
+        rng = np.random.default_rng([600, seed])
+        detector = RankAD(random_state=seed, n_jobs=2).fit(draw_mixture(600, rng))
+        rows = np.vstack([draw_mixture(500, rng), rng.uniform(-18, 18, size=(1_000, 2))])
+        nominal = np.repeat([True, False], [500, 1_000])
+        bayes = roc_auc_score(nominal, density(rows))
+        losses.append(bayes - roc_auc_score(nominal, detector.score_samples(rows)))
+    assert np.mean(losses) <= 0.006, losses
+
+
+def test_p_values_of_the_mixture_are_near_the_true_ones():
+    """Mean of |p - P(f(X) <= f(x))| over fresh nominal rows, 5,000 training rows: at most 0.06."""
+    rng = np.random.default_rng(5_000)
+    detector = RankAD(random_state=0, n_jobs=2).fit(draw_mixture(5_000, rng))
+    fresh = draw_mixture(2_000, rng)
+    densities = np.sort(density(draw_mixture(1_000_000, rng)))
+    truth = np.searchsorted(densities, density(fresh), side="right") / densities.size
+    assert np.mean(np.abs(detector.p_values(fresh) - truth)) <= 0.06
+
+
+# --------------------------------------------------------------------- false alarms, real data
+
+
+@pytest.fixture(
+    scope="module",
+    params=["2_annthyroid", "10_cover", "23_mammography", "32_shuttle", "34_smtp", "30_satellite"],
+)
+def real(request, data_folder):
+    """Training rows, fresh nominal rows, and the default detector fitted on the former."""
+    with np.load(data_folder / f"{request.param}.npz") as table:
+        nominal = table["X"][table["y"] == 0].astype(np.float64)
+    nominal = np.random.default_rng(0).permutation(nominal)
+    n = 2_000 if len(nominal) >= 4_000 else len(nominal) // 2
+    training, fresh = nominal[:n], nominal[n : n + 20_000]
+    return training, fresh, RankAD(random_state=0, n_jobs=2).fit(training)
+
+
+def band(alpha, n, n_fresh):
+    """Return the least and the most alarms among fresh nominal rows that sampling explains.
+
+    The calibration rows' r-th smallest score is the threshold, so the realised rate is Beta(r, n + 1 - r) and
+    the number of alarms beta-binomial.
+    """
+    r = int(np.floor(alpha * (n + 1)))
+    law = stats.betabinom(n_fresh, r, n + 1 - r)
+    return law.ppf(RISK / 2), law.ppf(1 - RISK / 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.1, 0.05, 0.01])
+def test_real_data_raise_as_many_false_alarms_as_asked_for(real, alpha):
+    _, fresh, detector = real
+    low, high = band(alpha, detector.calibration_.scores.size, len(fresh))
+    alarms = int(np.sum(detector.p_values(fresh) <= alpha))
+    rate = f"{alarms / len(fresh):.4f} for {alpha}, allowed {low / len(fresh):.4f} to {high / len(fresh):.4f}"
+    assert low <= alarms <= high, rate
+
+
+@pytest.mark.slow
+def test_far_rows_of_real_data_get_the_smallest_p_value(real):
+    training, _, detector = real
+    far = far_rows(training)
+    p = detector.p_values(far)
+    np.testing.assert_array_equal(p, np.full(len(far), 1 / (len(training) + 1)))
+
+
+@pytest.mark.slow
+def test_in_sample_ranks_raise_more_false_alarms_than_asked_for(data_folder):
+    """What the default's calibration is for: the same rows, ranked among those that trained, go far over."""
+    with np.load(data_folder / "23_mammography.npz") as table:
+        nominal = table["X"][table["y"] == 0]
+    nominal = np.random.default_rng(0).permutation(nominal)
+    training, fresh = nominal[:2_000], nominal[2_000:]
+    detector = RankAD(0.01, calibration="in-sample", bandwidth="0.5 D_K", random_state=0).fit(training)
+    _, high = band(0.01, 2_000, len(fresh))
+    assert np.sum(detector.predict(fresh) == -1) > 2 * high
+
+
+# ------------------------------------------------------------------- false alarms, exact laws
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda seed: RankAD(calibration="split", landmarks=20, bandwidth="D_K", alpha=0.1, random_state=seed),
+        lambda seed: KLPE(calibration="split", alpha=0.1, random_state=seed),
+    ],
+    ids=["RankAD", "KLPE"],
+)
+def test_split_p_values_are_uniform(make):
+    """One fresh row for each of 200 fits: its p-value is uniform on 1/20, 2/20, ..., 1."""
+    p = np.empty(200)
+    for fit in range(200):
+        rows = np.random.default_rng([77, fit]).standard_t(4, size=(39, 2))
+        detector = make(fit).fit(rows)
+        assert detector.calibration_.scores.size == 19
+        p[fit] = detector.p_values(np.random.default_rng([78, fit]).standard_t(4, size=(1, 2)))[0]
+    cells = np.bincount(np.round(p * 20).astype(int), minlength=21)[1:]
+    assert cells.sum() == 200
+    assert stats.chisquare(cells).pvalue > RISK
+    for alpha in (0.05, 0.1, 0.25, 0.5):
+        alarms = int(np.sum(p <= alpha))
+        assert stats.binomtest(alarms, 200, alpha, alternative="greater").pvalue > RISK, (alpha, alarms)
+
+
+def test_split_p_values_with_ties_are_valid():
+    """Counts tie: the p-value of a fresh row may only be larger than uniform."""
+    p = np.empty(400)
+    for fit in range(400):
+        rows = np.random.default_rng([79, fit]).normal(size=(40, 2))
+        detector = EpsilonLPE(calibration="split", alpha=0.2, random_state=fit).fit(rows[:39])
+        p[fit] = detector.p_values(rows[39:])[0]
+    for alpha in (0.05, 0.1, 0.25, 0.5):
+        alarms = int(np.sum(p <= alpha))
+        assert stats.binomtest(alarms, 400, alpha, alternative="greater").pvalue > RISK, (alpha, alarms)
+
+
+@pytest.mark.parametrize("calibration", ["split", "leave-one-out"])
+def test_the_bound_holds_as_often_as_it_says(calibration):
+    """Realised false-alarm rates of 400 fits, each measured on a grid of quantiles of the law itself."""
+    grid = stats.norm.ppf((np.arange(4_000) + 0.5) / 4_000).reshape(-1, 1)
+    exceeded = 0
+    for fit in range(400):
+        rows = np.random.default_rng([80, fit]).normal(size=(100, 1))
+        detector = KLPE(0.1, calibration=calibration, random_state=fit).fit(rows)
+        rate = np.mean(detector.predict(grid) == -1)
+        exceeded += rate > detector.false_alarm_bound(delta=0.1).bound + 1 / 4_000
+    assert stats.binomtest(exceeded, 400, 0.1, alternative="greater").pvalue > RISK, exceeded
+    # And it is not idle: were it much too wide, it would hold nearly always.
+    assert exceeded > 0
+
+
+# ------------------------------------------------------------------------------ far rows
+
+
+def far_rows(rows):
+    """Rows a hundred standard deviations beyond all data: in one column, either way, and in all at once.
+
+    Beside the odd column, the rows are typical ones: the medians, and some of the data.
+    """
+    spread = rows.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    high, low = rows.max(axis=0) + 100 * spread, rows.min(axis=0) - 100 * spread
+    bases = np.vstack([np.median(rows, axis=0), rows[:: max(1, len(rows) // 5)]])
+    found = [high, low, np.where(np.arange(rows.shape[1]) % 2, high, low)]
+    for base in bases:
+        for column in range(rows.shape[1]):
+            for value in (high[column], low[column]):
+                row = base.copy()
+                row[column] = value
+                found.append(row)
+    return np.array(found)
+
+
+def spike(rng):
+    rows = rng.normal(size=(300, 3))
+    rows[:, 1] = 0.0
+    rows[17, 1] = 1_000.0
+    return rows
+
+
+SYNTHETIC = {
+    "gaussian": lambda rng: rng.normal(size=(300, 3)),
+    "heavy tails": lambda rng: rng.standard_t(2, size=(300, 2)),
+    "heavier tails": lambda rng: rng.standard_cauchy(size=(300, 2)),
+    "clusters": lambda rng: rng.normal(size=(300, 2)) * 0.1 + rng.choice([-20.0, 0.0, 50.0], size=(300, 1)),
+    "spike": spike,
+    "one column": lambda rng: rng.normal(size=(300, 1)),
+    "ten columns": lambda rng: rng.normal(size=(300, 10)),
+    "few values": lambda rng: rng.integers(0, 3, size=(300, 2)).astype(float),
+    "few rows": lambda rng: rng.normal(size=(25, 2)),
+}
+
+
+FAR_DETECTORS = {
+    "default": RankAD(random_state=0, n_jobs=2),
+    "narrow": RankAD(random_state=0, landmarks=20, bandwidth="0.25 D_K"),
+    "wide and robust": RankAD(random_state=0, landmarks=20, bandwidth="4 D_K", scaling="robust"),
+    "split": RankAD(random_state=0, calibration="split", alpha=0.2),
+    "KLPE": KLPE(),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    # In a split the spike may be a calibration row, and then lies as far from the training half as rows can.
+    [(kind, name) for kind in FAR_DETECTORS for name in SYNTHETIC if (kind, name) != ("split", "spike")],
+)
+def test_a_far_row_gets_the_smallest_p_value(kind, name):
+    rows = SYNTHETIC[name](np.random.default_rng(9))
+    detector = FAR_DETECTORS[kind].fit(rows)
+    far = far_rows(rows)
+    smallest = 1 / (detector.calibration_.scores.size + 1)
+    np.testing.assert_array_equal(detector.p_values(far), np.full(len(far), smallest))
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_a_far_row_gets_the_smallest_p_value_that_epsilon_lpe_can_give(name):
+    """No neighbour at all: only nominal rows that have none either keep it company."""
+    rows = SYNTHETIC[name](np.random.default_rng(9))
+    detector = EpsilonLPE().fit(rows)
+    lonely = np.sum(detector.calibration_.scores == 0)
+    far = far_rows(rows)
+    np.testing.assert_array_equal(detector.p_values(far), np.full(len(far), (1 + lonely) / (len(rows) + 1)))

@@ -1,0 +1,333 @@
+import math
+
+import numpy as np
+import pytest
+
+import oracles
+from rankad.kernels import FAR_REACH, JITTER, KernelMap, KernelScorer, choose_landmarks, rbf_kernel
+
+# A kernel value this small may count as zero.
+NEGLIGIBLE_VALUE = 1.1e-20
+
+# ----------------------------------------------------------------------------------------------- the kernel
+
+
+def test_kernel_is_the_papers_without_a_factor_two():
+    # Distance 5, sigma 5: exp(-25 / 25).
+    value = rbf_kernel(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]), 5.0)
+    np.testing.assert_allclose(value, [[math.exp(-1)]], rtol=1e-15)
+    np.testing.assert_allclose(rbf_kernel(np.array([[1.0]]), np.array([[0.0]]), 0.5), [[math.exp(-4)]])
+
+
+def test_kernel_equals_the_naive_one():
+    rng = np.random.default_rng(0)
+    rows, landmarks = rng.normal(size=(20, 3)), rng.normal(size=(7, 3))
+    for sigma in (0.1, 1.0, 30.0):
+        kernel = rbf_kernel(rows, landmarks, sigma)
+        assert kernel.shape == (20, 7)
+        np.testing.assert_allclose(
+            kernel, oracles.rbf_matrix(rows, landmarks, sigma), rtol=1e-12, atol=NEGLIGIBLE_VALUE
+        )
+
+
+def test_kernel_of_a_row_with_itself_is_exactly_one():
+    rows = np.random.default_rng(1).normal(size=(30, 4)) + 1e6
+    assert (np.diag(rbf_kernel(rows, rows, 0.3)) == 1.0).all()
+
+
+def test_only_negligible_values_are_taken_for_zero():
+    rows = np.linspace(0, 8, 1_001)[:, None]
+    kernel = rbf_kernel(rows, np.zeros((1, 1)), 1.0)[:, 0]
+    exact = np.exp(-(rows[:, 0] ** 2))
+    assert (kernel[exact > NEGLIGIBLE_VALUE] > 0).all()
+    np.testing.assert_allclose(kernel, exact, rtol=1e-12, atol=NEGLIGIBLE_VALUE)
+    scorer = KernelScorer(np.zeros((1, 1)), np.ones(1), np.ones(1), far_field=False)
+    np.testing.assert_allclose(scorer.score(rows), exact, rtol=1e-12, atol=NEGLIGIBLE_VALUE)
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf])
+def test_sigma_out_of_range_is_named(sigma):
+    rows = np.zeros((2, 1))
+    with pytest.raises(ValueError, match=rf"sigma must be finite and > 0, got {sigma!r}\."):
+        rbf_kernel(rows, rows, sigma)
+    with pytest.raises(ValueError, match=rf"sigma must be finite and > 0, got {sigma!r}\."):
+        KernelMap(rows, rows[:1]).features(sigma)
+
+
+@pytest.mark.parametrize(("sigma", "elsewhere"), [(1e-200, 0.0), (1e200, 1.0)])
+def test_any_finite_positive_sigma_will_do(sigma, elsewhere):
+    rows = np.array([[0.0], [1.0]])
+    np.testing.assert_array_equal(rbf_kernel(rows, rows, sigma), [[1.0, elsewhere], [elsewhere, 1.0]])
+
+
+# ---------------------------------------------------------------------------------------------- the features
+
+
+@pytest.mark.parametrize("sigma", [0.2, 1.0, 5.0])
+def test_features_of_all_rows_give_back_the_kernel(sigma):
+    rows = np.random.default_rng(2).normal(size=(40, 2))
+    Z = KernelMap(rows, rows).features(sigma).rows
+    # K - K (K + jitter)^-1 K has no eigenvalue above the jitter.
+    difference = oracles.rbf_matrix(rows, rows, sigma) - Z @ Z.T
+    assert np.abs(np.linalg.eigvalsh(difference)).max() <= 1.1 * JITTER
+
+
+def test_jitter_is_small():
+    assert 0 < JITTER <= 1e-8
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0])
+def test_features_are_nystroms(sigma):
+    rng = np.random.default_rng(3)
+    rows, landmarks = rng.normal(size=(50, 2)), 2 * rng.normal(size=(8, 2))
+    features = KernelMap(rows, landmarks).features(sigma)
+    assert features.rows.shape == (50, 8)
+    between, among = (
+        oracles.rbf_matrix(rows, landmarks, sigma),
+        oracles.rbf_matrix(landmarks, landmarks, sigma),
+    )
+    expected = between @ np.linalg.solve(among, between.T)
+    np.testing.assert_allclose(features.rows @ features.rows.T, expected, atol=1e-6)
+    assert np.abs(expected - oracles.rbf_matrix(rows, rows, sigma)).max() > 0.1  # no longer K itself
+    np.testing.assert_allclose(features.factor @ features.factor.T, among, atol=2 * JITTER)
+    np.testing.assert_array_equal(features.factor, np.tril(features.factor))
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0])
+def test_coefficients_reproduce_the_features_scores(sigma):
+    rng = np.random.default_rng(4)
+    rows, landmarks = rng.normal(size=(50, 3)), rng.normal(size=(9, 3))
+    features = KernelMap(rows, landmarks).features(sigma)
+    w = rng.normal(size=9)
+    a = features.coefficients(w)
+    np.testing.assert_allclose(oracles.rbf_matrix(rows, landmarks, sigma) @ a, features.rows @ w, atol=1e-9)
+    # |w| is the norm of g in the RKHS, but for the jitter.
+    norm = a @ oracles.rbf_matrix(landmarks, landmarks, sigma) @ a
+    np.testing.assert_allclose(norm, w @ w, rtol=1e-5)
+
+
+def test_features_of_one_map_at_many_bandwidths():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(20, 2))
+    one = KernelMap(rows, rows[:5])
+    first = one.features(1.0).rows
+    one.features(0.1)
+    np.testing.assert_array_equal(one.features(1.0).rows, first)
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 1e3])
+def test_features_where_landmarks_almost_coincide_or_do_not_see_each_other(sigma):
+    rows = np.random.default_rng(6).normal(size=(60, 2))
+    rows[1] = rows[0] + 1e-12
+    features = KernelMap(rows, rows).features(sigma)
+    assert np.isfinite(features.rows).all()
+    np.testing.assert_allclose(
+        features.rows @ features.rows.T, oracles.rbf_matrix(rows, rows, sigma), atol=1e-6
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the scorer
+
+
+def _scorer(*, s=6, d=3, far_field=True, seed=7):
+    rng = np.random.default_rng(seed)
+    return KernelScorer(
+        rng.normal(size=(s, d)), rng.normal(size=s), np.exp(0.5 * rng.normal(size=d)), far_field
+    )
+
+
+def _rows(n=60, d=3, seed=8):
+    """Rows among the landmarks and rows far from them."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * np.exp(rng.uniform(-2, 6, size=(n, 1)))
+
+
+@pytest.mark.parametrize("far_field", [True, False])
+@pytest.mark.parametrize("d", [1, 3])
+def test_scorer_equals_the_naive_sum(far_field, d):
+    scorer, rows = _scorer(d=d, far_field=far_field), _rows(d=d)
+    reach = FAR_REACH if far_field else math.inf
+    expected = [
+        oracles.kernel_score(row, scorer.landmarks, scorer.coefficients, scorer.widths, reach) for row in rows
+    ]
+    # Both regions are met.
+    assert (min(expected) < -10) == far_field
+    assert sum(0.01 < abs(score) < 3 for score in expected) > 10
+    np.testing.assert_allclose(scorer.score(rows), expected, rtol=1e-12, atol=1e-14)
+
+
+def test_scorer_equals_the_kernel_where_all_widths_are_sigma():
+    rng = np.random.default_rng(9)
+    rows, landmarks, a = rng.normal(size=(30, 2)), rng.normal(size=(5, 2)), rng.normal(size=5)
+    scorer = KernelScorer(landmarks, a, np.full(2, 0.7), far_field=False)
+    np.testing.assert_allclose(
+        scorer.score(rows), rbf_kernel(rows, landmarks, 0.7) @ a, rtol=1e-10, atol=1e-14
+    )
+
+
+def test_far_widths_are_the_unit_of_far_distances_and_of_nothing_else():
+    scorer, rows = _scorer(), _rows()
+    far_widths = np.array([0.5, 2.0, 7.0])
+    expected = [
+        oracles.kernel_score(row, scorer.landmarks, scorer.coefficients, scorer.widths, FAR_REACH, far_widths)
+        for row in rows
+    ]
+    scores = scorer.score(rows, far_widths=far_widths)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-14)
+    assert (scores != scorer.score(rows)).any()
+    np.testing.assert_array_equal(scorer.score(rows, far_widths=scorer.widths), scorer.score(rows))
+    plain = _scorer(far_field=False)
+    np.testing.assert_array_equal(plain.score(rows, far_widths=far_widths), plain.score(rows))
+
+
+@pytest.mark.parametrize("s", [1, 2, 3, 5, 17, 200])
+def test_a_lone_row_scores_as_it_does_in_a_batch_to_the_last_bit(s):
+    # Numbers of landmarks that do and do not fill the processor's vectors.
+    scorer = _scorer(s=s, d=2)
+    rows = _rows(n=300, d=2)
+    batch = scorer.score(rows)
+    alone = [scorer.score(rows[row : row + 1])[0] for row in range(len(rows))]
+    np.testing.assert_array_equal(batch, alone)
+    np.testing.assert_array_equal(scorer.score(rows[::-1]), batch[::-1])
+    np.testing.assert_array_equal(scorer.score(np.asfortranarray(rows)), batch)
+
+
+def test_block_boundaries_and_threads_do_not_show():
+    scorer = _scorer(s=5, d=2)
+    rows = _rows(n=9_001, d=2)  # three blocks, the last one short
+    batch = scorer.score(rows)
+    assert batch.shape == (9_001,)
+    for n_jobs in (1, 2, 3):
+        np.testing.assert_array_equal(scorer.score(rows, n_jobs=n_jobs), batch)
+    for row in (0, 4_095, 4_096, 8_191, 8_192, 9_000):
+        assert scorer.score(rows[row : row + 1])[0] == batch[row]
+    # The same rows, cut elsewhere.
+    np.testing.assert_array_equal(scorer.score(rows[17:]), batch[17:])
+    np.testing.assert_array_equal(scorer.score(rows[:4_096]), batch[:4_096])
+
+
+# -------------------------------------------------------------------------------------------- the far field
+
+
+def _along(scorer, distances):
+    """Rows at the given distances from a lone landmark, in bandwidths, along a slanting ray."""
+    ray = np.array([0.6, 0.8]) * scorer.widths
+    return scorer.landmarks[0] + np.asarray(distances)[:, None] * ray
+
+
+@pytest.mark.parametrize("coefficient", [1.0, -1.0, 50.0])
+def test_far_field_is_continuous_at_the_reach(coefficient):
+    scorer = KernelScorer(np.array([[1.0, -2.0]]), np.array([coefficient]), np.array([0.5, 3.0]))
+    around = scorer.score(_along(scorer, FAR_REACH + np.array([-1e-9, 0.0, 1e-9])))
+    assert np.ptp(around) < 1e-8
+    np.testing.assert_allclose(around, coefficient * math.exp(-(FAR_REACH**2)), atol=2e-9)
+
+
+@pytest.mark.parametrize("coefficient", [1.0, -1.0, 50.0])
+def test_score_falls_strictly_with_the_distance_beyond_the_reach(coefficient):
+    scorer = KernelScorer(np.array([[1.0, -2.0]]), np.array([coefficient]), np.array([0.5, 3.0]))
+    distances = np.concatenate([np.linspace(FAR_REACH, 8, 400), np.geomspace(8.1, 1e12, 400)])
+    scores = scorer.score(_along(scorer, distances))
+    assert (np.diff(scores) < 0).all()
+    # One bandwidth of distance is one unit of score.
+    far = distances > 6
+    np.testing.assert_allclose(scores[far], FAR_REACH - distances[far], rtol=1e-12)
+    # A width of the other column counts as much as one of this.
+    sideways = scorer.landmarks + np.array([[10 * 0.5, 0.0], [0.0, 10 * 3.0]])
+    np.testing.assert_allclose(scorer.score(sideways), [-6.0, -6.0], rtol=1e-12)
+
+
+def test_the_nearest_landmark_decides_how_far_is_far():
+    scorer = KernelScorer(np.array([[0.0], [100.0]]), np.array([1.0, 1.0]), np.array([1.0]))
+    np.testing.assert_allclose(scorer.score(np.array([[50.0], [90.0], [110.0]])), [-46.0, -6.0, -6.0])
+
+
+def test_without_far_field_far_rows_score_zero():
+    scorer = KernelScorer(np.array([[0.0]]), np.array([-3.0]), np.array([1.0]), far_field=False)
+    scores = scorer.score(np.array([[0.0], [4.5], [1e3], [1e200]]))
+    assert scores[0] == -3.0
+    np.testing.assert_allclose(scores[1], -3 * math.exp(-(4.5**2)), rtol=1e-12)
+    assert scores[2] == scores[3] == 0.0
+
+
+def test_within_the_reach_the_far_field_changes_nothing():
+    rows = np.random.default_rng(10).normal(size=(200, 3))
+    with_far, without = _scorer(), _scorer(far_field=False)
+    near = oracles.neighbors(with_far.landmarks / with_far.widths, 1, rows / with_far.widths)[0][:, 0] < 4
+    assert near.sum() > 100
+    np.testing.assert_array_equal(with_far.score(rows)[near], without.score(rows)[near])
+
+
+def test_beyond_the_reach_the_kernel_is_below_what_is_said():
+    assert math.exp(-(FAR_REACH**2)) < 2e-7
+
+
+# ---------------------------------------------------------------------------------------------- the landmarks
+
+
+def test_kmeans_landmarks_are_the_centres_of_clusters():
+    rng = np.random.default_rng(11)
+    centres = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0], [50.0, 50.0]])
+    rows = (centres[:, None] + rng.normal(size=(4, 30, 2))).reshape(-1, 2)
+    found = choose_landmarks(rows, 4, "kmeans", seed=0)
+    means = rows.reshape(4, 30, 2).mean(axis=1)
+    np.testing.assert_allclose(found[np.lexsort(found.T)], means[np.lexsort(means.T)], atol=1e-9)
+
+
+def test_kmeans_covers_the_rows_better_than_random_rows_do():
+    rows = np.random.default_rng(12).normal(size=(500, 2))
+    costs = {
+        method: (oracles.neighbors(choose_landmarks(rows, 20, method, seed=0), 1, rows)[0] ** 2).sum()
+        for method in ("kmeans", "random")
+    }
+    assert costs["kmeans"] < 0.8 * costs["random"]
+
+
+def test_random_landmarks_are_distinct_rows():
+    rows = np.random.default_rng(13).integers(0, 6, size=(200, 2)).astype(float)
+    found = choose_landmarks(rows, 20, "random", seed=0)
+    assert found.shape == (20, 2)
+    assert len({tuple(row) for row in found}) == 20
+    assert {tuple(row) for row in found} <= {tuple(row) for row in rows}
+
+
+def test_every_distinct_row_is_as_likely_to_be_drawn():
+    rows = np.repeat(np.arange(10.0), [91, 1, 1, 1, 1, 1, 1, 1, 1, 1])[:, None]
+    drawn = np.concatenate([choose_landmarks(rows, 3, "random", seed=seed) for seed in range(1_000)])
+    shares = np.bincount(drawn[:, 0].astype(int), minlength=10) / 1_000
+    assert np.abs(shares - 0.3).max() < 4.5 * math.sqrt(0.3 * 0.7 / 1_000)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "random"])
+@pytest.mark.parametrize("asked", [4, 5, 100])
+def test_where_distinct_rows_are_few_they_are_the_landmarks(method, asked):
+    distinct = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 0.0], [3.0, 3.0]])
+    rows = np.random.default_rng(14).permutation(np.repeat(distinct, 10, axis=0))
+    found = choose_landmarks(rows, asked, method, seed=0)
+    assert sorted(map(tuple, found)) == sorted(map(tuple, distinct))
+
+
+@pytest.mark.parametrize("method", ["kmeans", "random"])
+def test_landmarks_of_mostly_duplicated_rows(method):
+    rng = np.random.default_rng(15)
+    rows = np.vstack([np.zeros((180, 2)), rng.normal(size=(20, 2))])
+    found = choose_landmarks(rows, 15, method, seed=0)
+    assert found.shape == (15, 2)
+    assert len(np.unique(found, axis=0)) == 15
+
+
+@pytest.mark.parametrize("method", ["kmeans", "random"])
+def test_landmarks_depend_on_the_seed_alone(method):
+    rows = np.random.default_rng(16).normal(size=(100, 2))
+    first = choose_landmarks(rows, 10, method, seed=3)
+    np.random.seed(0)  # noqa: NPY002  the global state must not matter
+    np.testing.assert_array_equal(choose_landmarks(rows, 10, method, seed=3), first)
+    assert (choose_landmarks(rows, 10, method, seed=4) != first).any()
+
+
+def test_wrong_landmarks_are_named():
+    rows = np.zeros((3, 1))
+    with pytest.raises(ValueError, match=r"n_landmarks must be >= 1, got 0\."):
+        choose_landmarks(rows, 0, seed=0)
+    with pytest.raises(ValueError, match=r"method must be 'kmeans' or 'random', got 'all'\."):
+        choose_landmarks(rows, 2, "all", seed=0)

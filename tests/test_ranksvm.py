@@ -1,0 +1,267 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import oracles
+import rankad.ranksvm
+from rankad.kernels import KernelMap
+from rankad.pairloss import PairLoss, smoothed_hinge, squared_hinge
+from rankad.ranksvm import solve_path, solve_ranksvm
+
+HINGES = {
+    "squared": (squared_hinge(), oracles.SquaredHinge()),
+    "linear, width 0.25": (smoothed_hinge(0.25), oracles.HuberHinge(0.25)),
+    "linear, width 0.01": (smoothed_hinge(0.01), oracles.HuberHinge(0.01)),
+}
+# C times the number of pairs: twelve orders of magnitude.
+FACTORS = (1e-6, 1e-3, 1.0, 1e2, 1e4, 1e6)
+TOL = 1e-4
+
+
+def _problem(n=28, s=7, *, seed=0, sigma=1.0, n_levels=3):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 2))
+    density = -np.linalg.norm(rows, axis=1) + 0.3 * rng.normal(size=n)
+    levels = 1 + np.argsort(np.argsort(density)) * n_levels // n
+    return KernelMap(rows, rows[:s]).features(sigma).rows, levels
+
+
+def _both(hinge, factor, far_weight, **problem):
+    """Return features, the package's loss, C, and the same problem for a generic optimizer."""
+    Z, levels = _problem(**problem)
+    shape, twin = HINGES[hinge]
+    loss = PairLoss(levels, shape, far_weight=far_weight)
+    C = factor / loss.n_pairs
+    return Z, loss, C, oracles.RankSVM(Z, levels, twin, C, far_weight)
+
+
+def _optimum(naive, s):
+    """Minimize without knowing anything, and prove it.
+
+    F is |w|^2 / 2 plus a convex function, so that |w - w*| <= |gradient| at every w.
+    """
+    found = minimize(
+        naive.value,
+        np.zeros(s),
+        jac=naive.gradient,
+        method="L-BFGS-B",
+        options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 0.0, "gtol": 1e-12, "maxcor": 30, "maxls": 60},
+    )
+    polished = minimize(
+        naive.value,
+        found.x,
+        jac=naive.gradient,
+        hess=naive.hessian,
+        method="trust-exact",
+        options={"gtol": 1e-12, "maxiter": 500},
+    )
+    w = min(found.x, polished.x, key=lambda w: np.linalg.norm(naive.gradient(w)))
+    rest = np.linalg.norm(naive.gradient(w))
+    assert rest <= 2e-5 * np.linalg.norm(w)
+    return w
+
+
+# ---------------------------------------------------------------------------------------------- the optimum
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("far_weight", [0.0, 9.0])
+@pytest.mark.parametrize("factor", FACTORS)
+def test_minimum_is_that_of_a_generic_optimizer(hinge, far_weight, factor):
+    Z, loss, C, naive = _both(hinge, factor, far_weight)
+    best = _optimum(naive, Z.shape[1])
+    solution = solve_ranksvm(Z, loss, C)
+    assert solution.converged
+    w = solution.weights
+    least = naive.value(best)
+    assert least * (1 - 1e-9) <= naive.value(w) <= least * (1 + 1e-6)
+    assert np.linalg.norm(w - best) <= 2 * TOL * np.linalg.norm(best)
+    # What is reported is what it is called.
+    np.testing.assert_allclose(solution.objective, naive.value(w), rtol=1e-8)
+    np.testing.assert_allclose(solution.loss, (naive.value(w) - 0.5 * w @ w) / C, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(solution.scores, Z @ w, rtol=1e-8, atol=1e-10 * np.abs(solution.scores).max())
+    assert solution.decrement <= TOL * np.linalg.norm(w)
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("factor", FACTORS)
+def test_stopping_rule_holds_by_the_naive_decrement_for_every_C(hinge, factor):
+    Z, loss, C, naive = _both(hinge, factor, 9.0, n=40, s=15, seed=1, n_levels=5)
+    solution = solve_ranksvm(Z, loss, C)
+    assert solution.converged
+    assert naive.newton_decrement(solution.weights) <= 1.01 * TOL * np.linalg.norm(solution.weights)
+    # The gradient against what cancels in it: C times the sum of the pulls of all pairs.
+    w = solution.weights
+    pulls = np.linalg.norm(naive.gradient(np.zeros_like(w)))
+    assert np.linalg.norm(naive.gradient(w)) <= 1e-3 * pulls
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e4])
+def test_a_tighter_tolerance_comes_closer(factor):
+    Z, loss, C, naive = _both("squared", factor, 9.0)
+    best = _optimum(naive, Z.shape[1])
+    for tol in (1e-2, 1e-4, 1e-8):
+        solution = solve_ranksvm(Z, loss, C, tol=tol)
+        assert solution.converged
+        assert np.linalg.norm(solution.weights - best) <= 2 * tol * np.linalg.norm(best) + 1e-6
+
+
+def test_solution_of_one_pair_by_hand():
+    # |w|^2 / 2 + C max(0, 1 - w)^2 for w = 2 C / (1 + 2 C).
+    Z, loss = np.array([[1.0], [0.0]]), PairLoss([2, 1])
+    for C in (1e-3, 1.0, 1e3):
+        solution = solve_ranksvm(Z, loss, C)
+        np.testing.assert_allclose(solution.weights, [2 * C / (1 + 2 * C)], rtol=TOL)
+        np.testing.assert_allclose(solution.objective, C / (1 + 2 * C), rtol=1e-7)
+    # The far field adds its weight on row 0, and a constant for row 1, whose feature is zero.
+    solution = solve_ranksvm(Z, PairLoss([2, 1], far_weight=3.0), 1.0)
+    np.testing.assert_allclose(solution.weights, [8 / 9], rtol=TOL)
+    np.testing.assert_allclose(solution.loss, 4 / 81 + 3, rtol=1e-6)
+
+
+def test_scores_rise_with_the_levels():
+    Z, levels = _problem(n=60, s=20, n_levels=3)
+    scores = solve_ranksvm(Z, PairLoss(levels), 1.0).scores
+    means = [scores[levels == level].mean() for level in (1, 2, 3)]
+    assert means[0] + 0.2 < means[1] < means[2] - 0.2
+
+
+# ------------------------------------------------------------------------------------------- special cases
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+def test_one_level_without_far_field_gives_zero_weights(hinge):
+    Z, _ = _problem()
+    solution = solve_ranksvm(Z, PairLoss(np.ones(28), HINGES[hinge][0]), 10.0)
+    assert solution.converged
+    assert solution.n_iter == 0
+    assert solution.objective == solution.loss == solution.decrement == 0.0
+    np.testing.assert_array_equal(solution.weights, np.zeros(7))
+    np.testing.assert_array_equal(solution.scores, np.zeros(28))
+
+
+def test_one_level_is_forgotten_by_a_warm_start_too():
+    Z, _ = _problem()
+    solution = solve_ranksvm(Z, PairLoss(np.ones(28)), 10.0, start=np.ones(7))
+    np.testing.assert_allclose(solution.weights, 0.0, atol=1e-12)
+    assert solution.converged
+
+
+def test_one_level_with_far_field_pulls_every_row_above_zero():
+    Z, _ = _problem()
+    solution = solve_ranksvm(Z, PairLoss(np.ones(28), far_weight=9.0), 10.0)
+    assert solution.converged
+    assert (solution.scores > 0.3).all()
+
+
+def test_too_few_iterations_are_reported():
+    Z, loss, C, _ = _both("squared", 1e4, 9.0)
+    whole = solve_ranksvm(Z, loss, C)
+    assert whole.n_iter > 1
+    one = solve_ranksvm(Z, loss, C, max_iter=1)
+    assert not one.converged
+    assert one.n_iter == 1
+    assert one.decrement > TOL * np.linalg.norm(one.weights)
+    assert one.objective > whole.objective
+    none = solve_ranksvm(Z, loss, C, max_iter=0)
+    assert not none.converged
+    assert not none.weights.any()
+
+
+@pytest.mark.parametrize("C", [0.0, -1.0, math.nan, math.inf])
+def test_C_out_of_range_is_named(C):
+    Z, levels = _problem()
+    with pytest.raises(ValueError, match=rf"C must be finite and > 0, got {C!r}\."):
+        solve_ranksvm(Z, PairLoss(levels), C)
+
+
+def test_start_and_features_are_left_alone():
+    Z, levels = _problem()
+    before, start = Z.copy(), np.ones(7)
+    solve_ranksvm(Z, PairLoss(levels), 1.0, start=start)
+    np.testing.assert_array_equal(start, np.ones(7))
+    np.testing.assert_array_equal(Z, before)
+
+
+# ------------------------------------------------------------------------------------------------- the path
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("descending", [False, True])
+def test_warm_started_path_equals_cold_solutions(hinge, descending):
+    Z, levels = _problem(n=40, s=12)
+    loss = PairLoss(levels, HINGES[hinge][0], far_weight=10.0)
+    Cs = [factor / loss.n_pairs for factor in (1e-2, 1.0, 10.0, 1e2, 1e3, 1e4)][:: -1 if descending else 1]
+    path = list(solve_path(Z, loss, Cs))
+    assert len(path) == len(Cs)
+    for C, warm in zip(Cs, path, strict=True):
+        cold = solve_ranksvm(Z, loss, C)
+        assert warm.converged
+        assert cold.converged
+        assert np.linalg.norm(warm.weights - cold.weights) <= 3 * TOL * np.linalg.norm(cold.weights)
+        np.testing.assert_allclose(warm.objective, cold.objective, rtol=1e-6)
+
+
+def test_path_starts_where_the_last_solution_was_and_passes_options_on():
+    Z, levels = _problem()
+    loss = PairLoss(levels)
+    first, second = solve_path(Z, loss, [0.5, 0.5])
+    assert first.n_iter > 0
+    assert second.n_iter == 0
+    np.testing.assert_array_equal(first.weights, second.weights)
+    assert [s.n_iter for s in solve_path(Z, loss, [100.0], max_iter=1)] == [1]
+
+
+def test_path_is_lazy():
+    Z, levels = _problem()
+    path = solve_path(Z, PairLoss(levels), iter([1.0, -1.0]))
+    assert next(path).converged
+    with pytest.raises(ValueError, match="C must be finite"):
+        next(path)
+
+
+# ---------------------------------------------------------------------------------------- conjugate gradients
+
+
+@pytest.fixture
+def conjugate_gradients(monkeypatch):
+    monkeypatch.setattr(rankad.ranksvm, "DENSE_LIMIT", 0)
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("far_weight", [0.0, 9.0])
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e2, 1e4])
+def test_conjugate_gradients_find_the_dense_solution(hinge, far_weight, factor, monkeypatch):
+    Z, loss, C, naive = _both(hinge, factor, far_weight, n=40, s=15)
+    dense = solve_ranksvm(Z, loss, C)
+    monkeypatch.setattr(rankad.ranksvm, "DENSE_LIMIT", 14)
+    called = []
+    inner = rankad.ranksvm._conjugate_gradients
+    monkeypatch.setattr(
+        rankad.ranksvm, "_conjugate_gradients", lambda *args: called.append(1) or inner(*args)
+    )
+    iterative = solve_ranksvm(Z, loss, C)
+    assert called
+    assert iterative.converged
+    assert np.linalg.norm(iterative.weights - dense.weights) <= 3 * TOL * np.linalg.norm(dense.weights)
+    np.testing.assert_allclose(iterative.objective, dense.objective, rtol=1e-6)
+    assert naive.newton_decrement(iterative.weights) <= 1.5 * TOL * np.linalg.norm(iterative.weights)
+
+
+@pytest.mark.usefixtures("conjugate_gradients")
+def test_conjugate_gradients_do_not_stop_while_a_soft_direction_is_far_from_its_optimum():
+    """The first feature tells the levels apart, stiffly; the second tells nothing, and should go to zero."""
+    levels = np.repeat([2, 1], 50)
+    Z, C = np.column_stack([levels - 1.0, np.zeros(100)]), 1e7
+    naive = oracles.RankSVM(Z, levels, oracles.SquaredHinge(), C)
+    stiffness = 1 + 2 * C * 2_500
+    best = np.array([1 - 1 / stiffness, 0.0])
+    np.testing.assert_allclose(naive.gradient(best), 0.0, atol=1e-4)
+    # The stiff part of the gradient is 200 times the soft one, and yet worth nothing.
+    start = best + np.array([-20 / stiffness, 0.1])
+    assert naive.newton_decrement(start) > 0.09
+    solution = solve_ranksvm(Z, PairLoss(levels), C, start=start)
+    assert solution.converged
+    np.testing.assert_allclose(solution.weights, best, atol=3 * TOL)
