@@ -12,9 +12,13 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 from rankad._arrays import Floats
 from rankad.scaling import LARGEST
 
-__all__ = ["validate_rows"]
+__all__ = ["NotNumbersError", "validate_rows"]
 
 _SHOWN = 5
+
+
+class NotNumbersError(ValueError, TypeError):
+    """Cells that are no numbers; scikit-learn raises now one, now the other of the two for them."""
 
 
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1) -> Floats:
@@ -45,7 +49,7 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
     except (ValueError, TypeError) as error:
         text = _columns_of_text(X)
         if text:
-            raise ValueError(
+            raise NotNumbersError(
                 f"X must hold numbers, but {_listed(text)} cannot be read as such ({error}). "
                 f"Leave these columns out, or encode them as numbers."
             ) from error
