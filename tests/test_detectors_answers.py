@@ -2,11 +2,12 @@
 
 import math
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy import stats
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rankad import KLPE, EpsilonLPE, RankAD
 from rankad.detectors import fitting
@@ -40,6 +41,7 @@ def grid_of_alphas(n):
     return [float(alpha) for alpha in np.concatenate(around)]
 
 
+@pytest.mark.filterwarnings("ignore:alpha=.* is below the smallest p-value")
 @pytest.mark.parametrize("n", [60, 99])
 def test_an_alarm_is_a_p_value_of_at_most_alpha(build, n):
     rows = rows_of(n)
@@ -98,25 +100,32 @@ def test_p_values_are_counts_of_nominal_scores(build, nominal):
 
 
 def test_an_alpha_too_small_for_the_rows_warns_and_never_alarms(build, nominal):
-    with pytest.warns(UserWarning, match=r"alpha=0.01 is below .*0.0164.*60 nominal.*at least 99") as caught:
+    with pytest.warns(UserWarning, match=r"alpha=0.01 is below .*60 nominal.*no row will ever") as caught:
         detector = build(alpha=0.01).fit(nominal)
     assert caught[0].filename == __file__, "the warning points at the call of fit"
     far = np.full((3, 3), 1e6)
-    np.testing.assert_array_equal(detector.predict(far), [1, 1, 1])
+    with pytest.warns(UserWarning, match=r"alpha=0.01 is below") as caught:
+        np.testing.assert_array_equal(detector.predict(far), [1, 1, 1])
+    assert caught[0].filename == __file__, "the warning points at the call of predict"
     assert detector.offset_ == -np.inf
     assert np.all(detector.decision_function(far) > 0)
     assert detector.false_alarm_bound().bound == 0.0
 
 
-def test_as_many_rows_as_the_warning_asks_for_are_enough(build):
+@pytest.mark.parametrize("detector", [KLPE(0.01), RankAD(0.01, bandwidth="D_K", random_state=0)], ids=repr)
+def test_as_many_rows_as_the_warning_asks_for_are_enough(detector):
     rows = rows_of(99)
-    # A warning is an error here.
-    detector = build(alpha=0.01).fit(rows)
     with pytest.warns(UserWarning, match="at least 99"):
-        build(alpha=0.01).fit(rows[:98])
-    # Counts tie, so epsilon-LPE may need more.
-    if not isinstance(detector, EpsilonLPE):
-        np.testing.assert_array_equal(detector.predict(np.full((1, 3), 100.0)), [-1])
+        detector.fit(rows[:98])
+    # A warning is an error here.
+    np.testing.assert_array_equal(detector.fit(rows).predict(np.full((1, 3), 100.0)), [-1])
+
+
+def test_epsilon_lpe_warns_when_too_many_rows_tie_at_no_neighbors():
+    rows = np.vstack([rows_of(90), 1e3 * np.arange(1.0, 11.0)[:, None] * np.ones(3)])
+    with pytest.warns(UserWarning, match=r"alpha=0.05 is below .*0\.109.*larger radius"):
+        detector = EpsilonLPE(0.05, radius=4.0, scaling=None).fit(rows)
+    assert detector.p_values([[1e6, 0.0, 0.0]])[0] == pytest.approx(11 / 101)
 
 
 # ------------------------------------------------------------------------------ the sign
@@ -562,6 +571,15 @@ def others(rows):
     return [np.delete(row, i) for i, row in enumerate(distances(rows, rows))]
 
 
+def others_scaled_by_themselves(rows):
+    """Distances of every row to the other rows, all standardized by those others."""
+    found = []
+    for i, row in enumerate(rows):
+        rest = np.delete(rows, i, axis=0)
+        found.append(distances(standardized(row[None], rest), standardized(rest, rest))[0])
+    return found
+
+
 @pytest.mark.parametrize("statistic", ["mean", "kth", "centred"])
 @pytest.mark.parametrize("k", [1, 4, 5])
 @pytest.mark.parametrize("d", [1, 3, 6])
@@ -569,7 +587,7 @@ def test_klpe_is_its_naive_twin(statistic, k, d):
     rows = rows_of(50, d) * np.arange(1, d + 1)
     new = rows_of(30, d, seed=2) * 5
     detector = KLPE(n_neighbors=k, statistic=statistic).fit(rows)
-    inside = -naive_statistic(others(standardized(rows, rows)), k, statistic)
+    inside = -naive_statistic(others_scaled_by_themselves(rows), k, statistic)
     outside = -naive_statistic(distances(standardized(new, rows), standardized(rows, rows)), k, statistic)
     np.testing.assert_allclose(detector.calibration_.scores, np.sort(inside), rtol=1e-10)
     np.testing.assert_allclose(detector.score_samples(new), outside, rtol=1e-10)
@@ -585,29 +603,64 @@ def naive_counts(between, radius):
     return np.array([sum(row <= radius) for row in between])
 
 
+@pytest.mark.filterwarnings("ignore:alpha=.* is below the smallest p-value")
 @pytest.mark.parametrize("radius", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("d", [1, 3, 6])
 def test_epsilon_lpe_is_its_naive_twin(radius, d):
     rows = rows_of(50, d) * np.arange(1, d + 1)
     new = rows_of(30, d, seed=2) * 5
-    detector = EpsilonLPE(radius=radius).fit(rows)
-    inside = naive_counts(others(standardized(rows, rows)), radius)
+    detector = EpsilonLPE(0.99, radius=radius).fit(rows)
+    inside = naive_counts(others_scaled_by_themselves(rows), radius)
     outside = naive_counts(distances(standardized(new, rows), standardized(rows, rows)), radius)
     np.testing.assert_array_equal(detector.calibration_.scores, np.sort(inside))
     np.testing.assert_array_equal(detector.score_samples(new), outside)
     np.testing.assert_array_equal(detector.p_values(new), naive_p_values(outside, inside))
 
 
-def test_epsilon_lpe_auto_radius_is_a_median_neighbor_distance():
+def test_epsilon_lpe_auto_radius_leaves_nearly_all_rows_with_enough_neighbors():
     rows = rows_of(50)
-    kth = naive_statistic(others(standardized(rows, rows)), 7, "kth")
-    assert EpsilonLPE().fit(rows).radius_ == pytest.approx(np.median(kth), rel=1e-12)
+    kth = naive_statistic(others(standardized(rows, rows)), 4, "kth")
+    assert EpsilonLPE().fit(rows).radius_ == pytest.approx(np.quantile(kth, 0.95), rel=1e-12)
+
+
+def test_klpe_beyond_a_thousand_rows_shares_one_scaling():
+    rows = rows_of(1_001, 2)
+    detector = KLPE(n_neighbors=3).fit(rows)
+    naive = -naive_statistic(others(standardized(rows, rows)), 3, "mean")
+    np.testing.assert_allclose(detector.calibration_.scores, np.sort(naive), rtol=1e-10)
+
+
+def test_a_changed_statistic_waits_for_the_next_fit():
+    rows = rows_of(60)
+    detector = KLPE(n_neighbors=5).fit(rows)
+    before = detector.p_values(rows)
+    detector.statistic = "kth"
+    np.testing.assert_array_equal(detector.p_values(rows), before)
+
+
+@pytest.mark.parametrize(
+    "detector", [RankAD(far_field=False), RankAD.as_published(n_neighbors=5, C=1.0, bandwidth=1.0)], ids=repr
+)
+def test_rows_of_one_rank_leave_nothing_to_learn(detector):
+    detector.set_params(random_state=0).fit(np.ones((40, 3)))
+    np.testing.assert_array_equal(detector.score_samples([[1.0, 1.0, 1.0], [5.0, 1.0, 1.0]]), [0.0, 0.0])
+    np.testing.assert_array_equal(detector.p_values([[1.0, 1.0, 1.0]]), [1.0])
+
+
+def test_fits_in_several_threads_leave_blas_as_it_was():
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    with ThreadPoolExecutor(3) as pool:
+        fits = [pool.submit(RankAD(bandwidth="D_K", random_state=0).fit, rows_of(150)) for _ in range(6)]
+        scores = [fit.result().calibration_.scores for fit in fits]
+    for other in scores[1:]:
+        np.testing.assert_array_equal(other, scores[0])
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
 
 
 @pytest.mark.parametrize("detector", [KLPE(n_neighbors=3), EpsilonLPE(radius=1.0)], ids=repr)
 def test_a_split_measures_one_half_against_the_other(detector):
     rows = rows_of(51, 2)
-    detector.set_params(calibration="split", scaling=None, random_state=0).fit(rows)
+    detector.set_params(calibration="split", scaling=None, random_state=0, alpha=0.5).fit(rows)
     assert detector.calibration_.kind == "split"
     reference = detector.reference_
     assert reference.shape == (26, 2)

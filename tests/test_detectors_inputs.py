@@ -307,6 +307,7 @@ def test_no_rows_to_judge(build, nominal):
         build().fit(nominal).predict(nominal[:0])
 
 
+@pytest.mark.filterwarnings("ignore:alpha=.* is below the smallest p-value")
 @pytest.mark.parametrize("n", [4, 5, 6, 7, 8, 9])
 @pytest.mark.parametrize(
     "detector",

@@ -140,6 +140,7 @@ def test_split_p_values_are_uniform(make):
         assert stats.binomtest(alarms, 200, alpha, alternative="greater").pvalue > RISK, (alpha, alarms)
 
 
+@pytest.mark.filterwarnings("ignore:alpha=.* is below the smallest p-value")
 def test_split_p_values_with_ties_are_valid():
     """Counts tie: the p-value of a fresh row may only be larger than uniform."""
     p = np.empty(400)
@@ -150,6 +151,23 @@ def test_split_p_values_with_ties_are_valid():
     for alpha in (0.05, 0.1, 0.25, 0.5):
         alarms = int(np.sum(p <= alpha))
         assert stats.binomtest(alarms, 400, alpha, alternative="greater").pvalue > RISK, (alpha, alarms)
+
+
+@pytest.mark.filterwarnings("ignore:alpha=.* is below the smallest p-value")
+@pytest.mark.parametrize("detector", [KLPE(), EpsilonLPE(), RankAD(bandwidth="D_K")], ids=repr)
+@pytest.mark.parametrize(("n", "d"), [(30, 30), (60, 30), (60, 2)])
+def test_small_samples_of_many_columns_raise_no_more_false_alarms(detector, n, d):
+    """A row that helps to scale its own columns looks nearer than a fresh one; here that would show."""
+    reps, fresh = 60, 50
+    alarms = np.empty((reps, 2))
+    for fit in range(reps):
+        rows = np.random.default_rng([81, n, d, fit]).normal(size=(n + fresh, d))
+        p = detector.set_params(random_state=fit).fit(rows[:n]).p_values(rows[n:])
+        alarms[fit] = [(p <= alpha).mean() for alpha in (0.2, 0.1)]
+    # The rates of the fits are independent: their mean may exceed alpha by chance alone.
+    for column, alpha in zip(alarms.T, (0.2, 0.1), strict=True):
+        excess = (column.mean() - alpha) / (column.std(ddof=1) / np.sqrt(reps))
+        assert excess < stats.norm.isf(RISK), (alpha, column.mean())
 
 
 @pytest.mark.parametrize("calibration", ["split", "leave-one-out"])

@@ -6,9 +6,9 @@ from rankad.selection import (
     PAPER_C,
     PAPER_MULTIPLES,
     SelectionTable,
+    collect_trials,
     contrast_loss,
     folds,
-    run_trials,
     shuffled_columns,
     uniform_box,
 )
@@ -78,14 +78,11 @@ def test_a_trial_without_a_loss_is_not_the_best():
 
 
 def test_trials_are_laid_out_bandwidth_by_bandwidth():
-    asked = []
-
-    def losses_of_fold(fold):
-        asked.append(fold)
-        return np.array([[bandwidth * 10 + C + fold for C in (1.0, 2.0, 3.0)] for bandwidth in (5.0, 7.0)])
-
-    table = run_trials([5.0, 7.0], [1.0, 2.0, 3.0], 4, losses_of_fold, "contrast")
-    assert asked == [0, 1, 2, 3]
+    fold_losses = [
+        np.array([[bandwidth * 10 + C + fold for C in (1.0, 2.0, 3.0)] for bandwidth in (5.0, 7.0)])
+        for fold in range(4)
+    ]
+    table = collect_trials([5.0, 7.0], [1.0, 2.0, 3.0], fold_losses, "contrast")
     assert table.criterion == "contrast"
     np.testing.assert_array_equal(table.bandwidths, [5, 5, 5, 7, 7, 7])
     np.testing.assert_array_equal(table.C, [1, 2, 3, 1, 2, 3])

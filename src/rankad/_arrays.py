@@ -13,6 +13,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+# Beyond this, sums of squares may overflow.
+LARGEST = 1e140
+
 T = TypeVar("T")
 
 

@@ -24,8 +24,9 @@ EXACT_BETA = (
     "Beta law of order statistics: the calibration rows are independent of training, so the realised "
     "false-alarm rate is at most a Beta(r, n + 1 - r) variable, r = floor(alpha (n + 1))"
 )
+NO_ALARM = "alpha is below 1 / (n + 1), the smallest p-value: no row raises an alarm"
 APPROXIMATE_BETA = (
-    "Beta law of order statistics, applied to out-of-fold scores as if one fixed scorer had made them: an "
+    "Beta law of order statistics, applied to out-of-sample scores as if one fixed scorer had made them: an "
     "approximation, not a theorem. calibration='split' gives the exact law"
 )
 
@@ -91,11 +92,6 @@ class Calibration:
         lower = np.searchsorted(self.scores, np.asarray(scores, dtype=np.float64), side="right")
         return np.asarray((1 + lower) / (self.scores.size + 1))
 
-    @property
-    def smallest_p_value(self) -> float:
-        """``1 / (n + 1)``: below it, alpha can raise no alarm."""
-        return 1 / (self.scores.size + 1)
-
     def n_below(self, alpha: float) -> int:
         """Return r, the number of distinct p-values ``1/(n+1), 2/(n+1), ...`` that are ``<= alpha``."""
         n = self.scores.size
@@ -121,11 +117,8 @@ def beta_bound(calibration: Calibration, alpha: float, delta: float) -> FalseAla
     """Bound the realised false-alarm rate by the law of the r-th smallest of n independent scores."""
     n, r = calibration.scores.size, calibration.n_below(alpha)
     if r == 0:
-        bound = 0.0
-    elif r > n:
-        bound = 1.0
-    else:
-        bound = float(betaincinv(r, n + 1 - r, 1 - delta))
+        return FalseAlarmBound(0.0, alpha, delta, True, NO_ALARM)
+    bound = 1.0 if r > n else float(betaincinv(r, n + 1 - r, 1 - delta))
     exact = calibration.kind == "split"
     return FalseAlarmBound(bound, alpha, delta, exact, EXACT_BETA if exact else APPROXIMATE_BETA)
 
@@ -156,7 +149,7 @@ def covering_bound(
     """
     scores, n = calibration.scores, calibration.scores.size
     if calibration.n_below(alpha) == 0:
-        return FalseAlarmBound(0.0, alpha, delta, True, "alpha is below 1 / (n + 1): no row raises an alarm")
+        return FalseAlarmBound(0.0, alpha, delta, True, NO_ALARM)
     threshold = calibration.threshold(alpha)
     doublings = max(1, math.ceil(math.log2(norm)) if norm > 0 else 1)
     radius = 2.0**doublings

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
-from rankad._arrays import Bools, Floats, Ints, in_blocks
+from rankad._arrays import LARGEST, Bools, Floats, Ints, in_blocks
 
 __all__ = [
     "Neighbors",
@@ -31,8 +32,6 @@ _SUMMED_ALIKE = 4
 _SPARE = 4
 # Relative differences that rounding may explain.
 _ROUNDING = 1e-12
-# Beyond this, squared distances may overflow.
-LARGEST = 1e140
 _BLOCK = 512
 
 
@@ -135,7 +134,7 @@ def radius_counts(
     counts = np.zeros(len(asked), dtype=np.int64)
     unsure = np.arange(len(asked))
     if _prefers_tree(rows):
-        tree, workers = cKDTree(rows), n_jobs or 1
+        tree, workers = cKDTree(rows), effective_n_jobs(n_jobs)
         # The tree's rounding may differ in the last bit; where that could matter, count by the one formula.
         inner, outer = (
             tree.query_ball_point(asked, radius * edge, workers=workers, return_length=True)
@@ -209,7 +208,7 @@ def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | N
     # bit: a few more candidates show where that could matter.
     spare = 0 if d <= _SUMMED_ALIKE else min(_SPARE, n - own - k)
     width = k + spare
-    _, found = cKDTree(rows).query(asked, k=np.arange(1, width + own + 1), workers=n_jobs or 1)
+    _, found = cKDTree(rows).query(asked, k=np.arange(1, width + own + 1), workers=effective_n_jobs(n_jobs))
     found = np.ascontiguousarray(found, dtype=np.int64)
     if own:
         # Among many duplicates of a row the row itself may not be named; then any one of them can go.

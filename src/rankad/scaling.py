@@ -7,12 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from rankad._arrays import Floats
+from rankad._arrays import LARGEST, Floats
 
 __all__ = ["Scaling", "fit_scaling"]
 
-# Beyond this, sums of squares may overflow.
-LARGEST = 1e140
 # The interquartile range of a normal distribution, in standard deviations.
 _NORMAL_IQR = 1.3489795003921634
 

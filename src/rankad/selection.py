@@ -7,7 +7,7 @@ but look like it (`contrast_loss`), which needs no anomalies either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +20,9 @@ __all__ = [
     "PAPER_C",
     "PAPER_MULTIPLES",
     "SelectionTable",
+    "collect_trials",
     "contrast_loss",
     "folds",
-    "run_trials",
     "shuffled_columns",
     "uniform_box",
 ]
@@ -66,30 +66,24 @@ def folds(n: int, n_folds: int, rng: np.random.Generator) -> list[Ints]:
     return [np.sort(part) for part in np.array_split(rng.permutation(n), n_folds)]
 
 
-def run_trials(
-    bandwidths: Sequence[float],
-    C: Sequence[float],
-    n_folds: int,
-    losses_of_fold: Callable[[int], Floats],
-    criterion: str,
+def collect_trials(
+    bandwidths: Sequence[float], C: Sequence[float], fold_losses: Sequence[Floats], criterion: str
 ) -> SelectionTable:
-    """Collect the losses of a grid, fold by fold.
+    """Lay out the losses of a grid, fold by fold.
 
     Parameters
     ----------
     bandwidths, C : sequence of float
         The grid; every bandwidth is tried with every C.
-    n_folds : int
-    losses_of_fold : callable
-        Given the fold's number, its losses, of shape ``(len(bandwidths), len(C))``.
+    fold_losses : sequence of ndarray
+        The losses of each fold, of shape ``(len(bandwidths), len(C))``.
     criterion : str
         The name of what is measured.
     """
-    columns = [losses_of_fold(fold).reshape(-1) for fold in range(n_folds)]
     return SelectionTable(
         np.repeat(np.asarray(bandwidths, dtype=np.float64), len(C)),
         np.tile(np.asarray(C, dtype=np.float64), len(bandwidths)),
-        np.column_stack(columns),
+        np.column_stack([losses.reshape(-1) for losses in fold_losses]),
         criterion,
     )
 

@@ -20,7 +20,7 @@ from rankad._arrays import Floats
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.detectors.rows import validate_rows
 
-__all__ = ["CalibratedDetector", "check_choice", "check_run", "check_unit", "is_count"]
+__all__ = ["CalibratedDetector", "check_choice", "check_run", "check_unit", "is_count", "resolve_neighbors"]
 
 
 def check_unit(name: str, value: Any) -> float:
@@ -43,7 +43,18 @@ def check_run(random_state: Any, n_jobs: Any) -> None:
             f"got {random_state!r}."
         ) from error
     if n_jobs is not None and (not is_count(n_jobs) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be None, an integer >= 1, or -1 for all cores; got {n_jobs!r}.")
+        raise ValueError(
+            f"n_jobs must be None, an integer >= 1, or a negative one (-1: all cores); got {n_jobs!r}."
+        )
+
+
+def resolve_neighbors(k: Any) -> int | None:
+    """Return `n_neighbors` as an integer, None for "auto", or raise."""
+    if isinstance(k, str) and k == "auto":
+        return None
+    if is_count(k) and k >= 1:
+        return int(k)
+    raise ValueError(f"n_neighbors must be 'auto' or an integer >= 1, got {k!r}.")
 
 
 def is_count(value: Any) -> bool:
@@ -66,6 +77,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
     alpha: float
     calibration_: Calibration
+    # No row can score lower.
+    _least_score = -math.inf
 
     @abstractmethod
     def _score(self, rows: Floats) -> Floats:
@@ -130,6 +143,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         `alpha` can be set after fitting (``detector.alpha = 0.01``); nothing is fitted again.
         """
         offset = self.offset_
+        self._warn_if_silent()
         return np.where(self.score_samples(X) < offset, -1, 1)
 
     def false_alarm_bound(self, alpha: float | None = None, delta: float = 0.05) -> FalseAlarmBound:
@@ -156,13 +170,27 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
     def _warn_if_silent(self) -> None:
         """Warn when there are too few nominal rows for any alarm at alpha."""
-        least = self.calibration_.smallest_p_value
+        least = float(self.calibration_.p_values(self._least_score))
         if self.alpha < least:
-            needed = math.ceil(1 / self.alpha) - 1
             warnings.warn(
                 f"alpha={self.alpha:g} is below the smallest p-value there can be, {least:.3g} with "
                 f"{self.calibration_.scores.size} nominal rows to compare with: no row will ever raise an "
-                f"alarm. Use at least {needed} such rows or a larger alpha.",
+                f"alarm. {self._more_alarms()}",
                 UserWarning,
                 stacklevel=3,
             )
+
+    def _more_alarms(self) -> str:
+        return f"Use at least {math.ceil(1 / self.alpha) - 1} such rows or a larger alpha."
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int64]:
+        """Fit on X and predict the same rows.
+
+        A row looks more nominal to a detector that was fitted on it: fewer rows than `alpha` promises are
+        alarms. To judge rows, fit on others.
+        """
+        return np.asarray(self.fit(X).predict(X))
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Fit on nominal rows."""

@@ -20,9 +20,9 @@ from rankad.ranks import auto_neighbors
 from rankad.scaling import fit_scaling
 from rankad.selection import (
     SelectionTable,
+    collect_trials,
     contrast_loss,
     folds,
-    run_trials,
     shuffled_columns,
     uniform_box,
 )
@@ -43,7 +43,7 @@ _SMALL = 1_000
 # "auto" C is this over the number of training rows.
 AUTO_C = 10.0
 # What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
-_ROUNDING = 1e-6
+_EQUAL_WITHIN = 1e-6
 # Made-up rows per held-out row and kind.
 _NEGATIVES = 4
 
@@ -169,7 +169,7 @@ class RankFit:
         every = self._in_parallel(losses_of_fold, n_folds)
         progress.finish()
         sigmas = [bandwidth.sigma(prepared.unit) for bandwidth in bandwidths]
-        table = run_trials(sigmas, C, n_folds, every.__getitem__, detector.selection)
+        table = collect_trials(sigmas, C, every, detector.selection)
         return table, bandwidths[table.best // len(C)], table.best % len(C)
 
     def _judge(
@@ -201,9 +201,11 @@ class RankFit:
         detector.calibration_ = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
 
     def _out_of_fold_scores(self, ranker: FittedRanker, chosen: Bandwidth, weight: float) -> Floats:
-        """Score each training row by a ranker into which nothing of the row's fold has gone.
+        """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
-        Only the unit of far-field distances is the final ranker's, so that far is as far in every fold.
+        What the folds have in common with the final ranker are a few numbers chosen from all rows: K, the
+        bandwidth's multiple, the weight of the pairs, and the unit of far-field distances, so that far is as
+        far in every fold.
         """
         rows = self.training
         n_folds = _calibration_folds(len(rows))
@@ -223,7 +225,7 @@ class RankFit:
 
         scores = np.empty(len(rows))
         for held, (found, converged) in zip(parts, self._in_parallel(score_fold, n_folds), strict=True):
-            scores[held] = found - _ROUNDING
+            scores[held] = found - _EQUAL_WITHIN
             self.detector.converged_ &= converged
         progress.finish()
         return scores

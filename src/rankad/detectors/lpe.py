@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats
-from rankad.calibration import Calibration
-from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, is_count
+from rankad.calibration import Calibration, Kind
+from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, resolve_neighbors
 from rankad.detectors.rows import validate_rows
 from rankad.neighbors import nearest_neighbors, radius_counts
-from rankad.ranks import auto_neighbors, knn_statistic, neighbors_needed
+from rankad.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.scaling import Scaling, fit_scaling
 
 __all__ = ["KLPE", "EpsilonLPE"]
 
 _LEAST_ROWS = 4
+# Up to this many rows each is left out of the scaling too; beyond, what it adds to its own scale is nothing.
+_SMALL = 1_000
+# The share of rows that the automatic radius leaves with enough neighbours: few may tie at none.
+_RADIUS_QUANTILE = 0.95
 
 
 class _LocalDensityDetector(CalibratedDetector):
@@ -42,7 +45,7 @@ class _LocalDensityDetector(CalibratedDetector):
         """Resolve them, once the reference rows are known."""
 
     @abstractmethod
-    def _density(self, queries: Floats | None) -> Floats:
+    def _density(self, reference: Floats, queries: Floats | None) -> Floats:
         """Measure the density at the queries, or at each reference row among the others."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -65,21 +68,39 @@ class _LocalDensityDetector(CalibratedDetector):
         return self
 
     def _fit(self, rows: Floats) -> None:
-        split = self.calibration == "split"
-        order = (
-            check_random_state(self.random_state).permutation(len(rows)) if split else np.arange(len(rows))
-        )
-        reference = rows[np.sort(order[: (len(rows) + 1) // 2])] if split else rows
+        if self.calibration == "split":
+            order = check_random_state(self.random_state).permutation(len(rows))
+            middle = (len(rows) + 1) // 2
+            reference, others = rows[np.sort(order[:middle])], rows[np.sort(order[middle:])]
+        else:
+            reference, others = rows, None
         self.scaling_ = fit_scaling(reference, self.scaling)
         self.reference_ = self.scaling_.apply(reference)
         self._prepare()
-        others = self.scaling_.apply(rows[np.sort(order[(len(rows) + 1) // 2 :])]) if split else None
-        self.calibration_ = Calibration.from_scores(
-            self._density(others), "split" if split else "leave-one-out"
-        )
+        if others is not None:
+            scores = self._density(self.reference_, self.scaling_.apply(others))
+        elif self.scaling is None or len(rows) > _SMALL:
+            scores = self._density(self.reference_, None)
+        else:
+            scores = self._scores_left_out(rows)
+        kind: Kind = "leave-one-out" if others is None else "split"
+        self.calibration_ = Calibration.from_scores(scores, kind)
+
+    def _scores_left_out(self, rows: Floats) -> Floats:
+        """Score each row with the row left out of the scaling as well.
+
+        A column that hardly varies without the row keeps half of its scale, so that far stays comparable.
+        """
+        scores = np.empty(len(rows))
+        for i in range(len(rows)):
+            rest = np.delete(rows, i, axis=0)
+            center, scale = fit_scaling(rest, self.scaling)
+            scaling = Scaling(center, np.maximum(scale, 0.5 * self.scaling_.scale))
+            scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
+        return scores
 
     def _score(self, rows: Floats) -> Floats:
-        return self._density(self.scaling_.apply(rows))
+        return self._density(self.reference_, self.scaling_.apply(rows))
 
 
 class KLPE(_LocalDensityDetector):
@@ -99,7 +120,8 @@ class KLPE(_LocalDensityDetector):
         "kth" is K-LPE, the distance to the K-th neighbour; the others are aK-LPE, the mean distance to
         neighbours 1 to K, or to those around the K-th, from ``K - (K-1)//2`` to ``K + K//2``.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each nominal row against all the others, or half of the rows against the other half: exactly valid.
+        Each nominal row against all the others (in samples of up to 1,000 rows, scaled by the others too), or
+        half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
     random_state : int, RandomState or None
@@ -150,31 +172,30 @@ class KLPE(_LocalDensityDetector):
 
     def _check_parameters(self) -> None:
         check_choice("statistic", self.statistic, ("mean", "kth", "centred"))
-        k = self.n_neighbors
-        if not (isinstance(k, str) and k == "auto") and not (is_count(k) and k >= 1):  # type: ignore[operator]
-            raise ValueError(f"n_neighbors must be 'auto' or an integer >= 1, got {k!r}.")
+        resolve_neighbors(self.n_neighbors)
 
     def _prepare(self) -> None:
-        most = len(self.reference_) - 1
-        k = self.n_neighbors
-        if isinstance(k, str) and k == "auto":
+        # As fitted: changing the parameter afterwards must not mix two statistics.
+        self._statistic = cast(Statistic, self.statistic)
+        most = len(self.reference_) - (self.calibration == "leave-one-out")
+        k = resolve_neighbors(self.n_neighbors)
+        if k is None:
             k = auto_neighbors(len(self.reference_))
-            while k > 1 and neighbors_needed(k, self.statistic) > most:  # type: ignore[arg-type]
+            while k > 1 and neighbors_needed(k, self._statistic) > most:
                 k -= 1
-        needed = neighbors_needed(int(k), self.statistic)  # type: ignore[arg-type]
+        needed = neighbors_needed(k, self._statistic)
         if needed > most:
             raise ValueError(
                 f"n_neighbors={k} with statistic={self.statistic!r} reads {needed} neighbours a row, but a "
                 f"row has only {most} others among the reference rows. Lower n_neighbors, pass 'auto', or "
                 f"fit on more rows."
             )
-        self.n_neighbors_ = int(k)
+        self.n_neighbors_ = k
 
-    def _density(self, queries: Floats | None) -> Floats:
-        k, statistic = self.n_neighbors_, self.statistic
-        needed = neighbors_needed(k, statistic)  # type: ignore[arg-type]
-        found = nearest_neighbors(self.reference_, needed, queries, n_jobs=self.n_jobs)
-        return -knn_statistic(found.distances, k, statistic)  # type: ignore[arg-type]
+    def _density(self, reference: Floats, queries: Floats | None) -> Floats:
+        needed = neighbors_needed(self.n_neighbors_, self._statistic)
+        found = nearest_neighbors(reference, needed, queries, n_jobs=self.n_jobs)
+        return -knn_statistic(found.distances, self.n_neighbors_, self._statistic)
 
 
 class EpsilonLPE(_LocalDensityDetector):
@@ -188,10 +209,11 @@ class EpsilonLPE(_LocalDensityDetector):
     alpha : float, default=0.05
         The false-alarm rate asked for. Can be changed after fitting.
     radius : float or "auto", default="auto"
-        epsilon, in units of the scaled columns; "auto" is the median distance of nominal rows to their
-        square-root-of-n-th neighbour.
+        epsilon, in units of the scaled columns; "auto" leaves 95 % of nominal rows with at least
+        ``n ** (2 / 5)`` neighbours.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each nominal row against all the others, or half of the rows against the other half: exactly valid.
+        Each nominal row against all the others (in samples of up to 1,000 rows, scaled by the others too), or
+        half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
     random_state : int, RandomState or None
@@ -236,6 +258,12 @@ class EpsilonLPE(_LocalDensityDetector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    # No row has fewer than no neighbours.
+    _least_score = 0.0
+
+    def _more_alarms(self) -> str:
+        return "Rows without neighbours tie at zero: use a larger radius, more rows, or a larger alpha."
+
     def _check_parameters(self) -> None:
         radius = self.radius
         if isinstance(radius, str) and radius == "auto":
@@ -247,12 +275,14 @@ class EpsilonLPE(_LocalDensityDetector):
         if self.radius != "auto":
             self.radius_ = float(self.radius)
             return
-        k = math.isqrt(len(self.reference_))
+        k = auto_neighbors(len(self.reference_))
         distances = nearest_neighbors(self.reference_, k, n_jobs=self.n_jobs).distances[:, -1]
-        # Where most rows are duplicates, the others tell the scale.
+        # Where nearly all rows are duplicates, the others tell the scale.
         apart = distances[distances > 0]
-        self.radius_ = float(np.median(distances)) or (float(np.median(apart)) if apart.size else 1.0)
+        self.radius_ = float(np.quantile(distances, _RADIUS_QUANTILE)) or (
+            float(np.median(apart)) if apart.size else 1.0
+        )
 
-    def _density(self, queries: Floats | None) -> Floats:
-        counts = radius_counts(self.reference_, self.radius_, queries, n_jobs=self.n_jobs)
+    def _density(self, reference: Floats, queries: Floats | None) -> Floats:
+        counts = radius_counts(reference, self.radius_, queries, n_jobs=self.n_jobs)
         return counts.astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
 
 def _is_sequence(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str)
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
 
 def _is_positive(value: Any) -> bool:
@@ -91,7 +91,7 @@ def resolve_landmarks(given: Any) -> tuple[str, int]:
     method, count = ("kmeans", given) if is_count(given) else (None, None)
     if isinstance(given, tuple | list) and len(given) == 2:
         method, count = given
-    if method in ("kmeans", "random") and is_count(count) and count >= 1:
+    if isinstance(method, str) and method in ("kmeans", "random") and is_count(count) and count >= 1:
         return method, int(count)
     raise ValueError(
         f"landmarks must be an integer >= 1, 'all', or a pair such as ('random', 200) or ('kmeans', 200); "

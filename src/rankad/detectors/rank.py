@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from rankad._arrays import Floats
+from rankad._threads import one_blas_thread
 from rankad.calibration import FalseAlarmBound, covering_bound
-from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, is_count
+from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, resolve_neighbors
 from rankad.detectors.fitting import RankFit
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks
 from rankad.detectors.rows import validate_rows
@@ -182,8 +182,7 @@ class RankAD(CalibratedDetector):
             The detector itself.
         """
         plan = self._plan()
-        # One BLAS thread, and parallel folds instead: results do not depend on how BLAS splits its sums.
-        with self._keeping_the_old_fit(), threadpool_limits(limits=1):
+        with self._keeping_the_old_fit(), one_blas_thread():
             RankFit(self, plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS)).run()
         if not self.converged_:
             warnings.warn(
@@ -222,11 +221,8 @@ class RankAD(CalibratedDetector):
         check_choice("calibration", self.calibration, ("cross-fit", "split", "in-sample"))
         check_choice("scaling", self.scaling, ("standard", "robust", None))
         check_run(self.random_state, self.n_jobs)
-        k = self.n_neighbors
-        if k != "auto" and not (is_count(k) and k >= 1):  # type: ignore[operator]
-            raise ValueError(f"n_neighbors must be 'auto' or an integer >= 1, got {k!r}.")
         return Plan(
-            None if k == "auto" else int(k),
+            resolve_neighbors(self.n_neighbors),
             resolve_cuts(self.n_levels),
             resolve_bandwidths(self.bandwidth),
             resolve_C(self.C),

@@ -120,7 +120,8 @@ class PreparedRows:
         That product, unlike C, means the same for any number of rows.
         """
         features = self._map.features(sigma)
-        C = [weight / max(self.n_pairs, 1.0) for weight in pair_weights]
+        # Without pairs there is nothing to weigh, and g is zero.
+        C = [weight / self.n_pairs if self.n_pairs else 1.0 for weight in pair_weights]
         center, scale = self._scaling
         return [
             FittedRanker(

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _get_feature_names, validate_data
 
-from rankad._arrays import Floats
-from rankad.scaling import LARGEST
+from rankad._arrays import LARGEST, Floats
 
 __all__ = ["NotNumbersError", "validate_rows"]
 
@@ -43,8 +42,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
             ensure_all_finite=False,
             ensure_min_samples=least,
         )
-        if _holds_dates(X):
-            raise ValueError("dates and durations are not numbers")
+        if not _holds_numbers_alone(X) and _columns_of_text(X):
+            raise ValueError("text and dates are not numbers")
         rows = np.ascontiguousarray(rows, dtype=np.float64)
     except (ValueError, TypeError) as error:
         text = _columns_of_text(X)
@@ -63,10 +62,11 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
     return rows
 
 
-def _holds_dates(X: Any) -> bool:
+def _holds_numbers_alone(X: Any) -> bool:
+    """Tell from the types of the columns; False where only the cells can tell."""
     types = getattr(X, "dtypes", None)
-    kinds = [getattr(X, "dtype", "")] if types is None else list(types)
-    return any(re.search("date|time|duration", str(kind).lower()) for kind in kinds)
+    kinds = [getattr(X, "dtype", object)] if types is None else list(types)
+    return all(re.match("bool|u?int|float", str(kind).lower()) for kind in kinds)
 
 
 def _names(X: Any, d: int) -> list[str]:
@@ -108,7 +108,7 @@ def _columns_of_text(X: Any) -> list[str]:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, (np.datetime64, np.timedelta64, complex)):
+    if isinstance(value, (str, bytes, np.datetime64, np.timedelta64, complex)):
         return False
     try:
         float(value)
