@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oracles
-from rankad.kernels import FAR_REACH, JITTER, KernelMap, KernelScorer, choose_landmarks, rbf_kernel
+from rankad.kernels import FAR_REACH, TOLERANCE, KernelMap, KernelScorer, choose_landmarks, rbf_kernel
 
 # A kernel value this small may count as zero.
 NEGLIGIBLE_VALUE = 1.1e-20
@@ -67,13 +67,27 @@ def test_any_finite_positive_sigma_will_do(sigma, elsewhere):
 def test_features_of_all_rows_give_back_the_kernel(sigma):
     rows = np.random.default_rng(2).normal(size=(40, 2))
     Z = KernelMap(rows, rows).features(sigma).rows
-    # K - K (K + jitter)^-1 K has no eigenvalue above the jitter.
+    # What is left of K is positive semi-definite, so that no entry is above the largest on its diagonal.
     difference = oracles.rbf_matrix(rows, rows, sigma) - Z @ Z.T
-    assert np.abs(np.linalg.eigvalsh(difference)).max() <= 1.1 * JITTER
+    assert np.linalg.eigvalsh(difference).min() >= -1e-12
+    assert np.abs(difference).max() <= TOLERANCE
 
 
-def test_jitter_is_small():
-    assert 0 < JITTER <= 1e-8
+def test_tolerance_is_small():
+    assert 0 < TOLERANCE <= 1e-8
+
+
+def test_landmarks_that_say_nothing_new_are_left_out():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(60, 2))
+    features = KernelMap(rows, np.vstack([rows, rows[:20]])).features(0.05)
+    # Twenty landmarks come twice; one of each pair will do.
+    assert features.rows.shape == (60, 60)
+    coefficients = features.coefficients(rng.normal(size=60))
+    assert coefficients.shape == (80,)
+    assert np.count_nonzero(coefficients) == 60
+    # So wide a kernel is all but a polynomial, of which few terms are seen.
+    assert KernelMap(rows, rows).features(100.0).rows.shape[1] < 20
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0])
@@ -89,7 +103,8 @@ def test_features_are_nystroms(sigma):
     expected = between @ np.linalg.solve(among, between.T)
     np.testing.assert_allclose(features.rows @ features.rows.T, expected, atol=1e-6)
     assert np.abs(expected - oracles.rbf_matrix(rows, rows, sigma)).max() > 0.1  # no longer K itself
-    np.testing.assert_allclose(features.factor @ features.factor.T, among, atol=2 * JITTER)
+    chosen = among[np.ix_(features.chosen, features.chosen)]
+    np.testing.assert_allclose(features.factor @ features.factor.T, chosen, atol=1e-12)
     np.testing.assert_array_equal(features.factor, np.tril(features.factor))
 
 

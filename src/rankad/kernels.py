@@ -13,16 +13,16 @@ from typing import NamedTuple
 import numba
 import numpy as np
 from scipy import linalg
+from scipy.linalg.lapack import dpstrf
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from rankad._arrays import Floats, in_blocks
+from rankad._arrays import Floats, Ints, in_blocks
 
 __all__ = ["KernelFeatures", "KernelMap", "KernelScorer", "choose_landmarks", "rbf_kernel"]
 
-# Added to the diagonal of the landmarks' kernel matrix, which is one, so that it can be factorized even
-# when landmarks almost coincide.
-JITTER = 1e-8
+# The landmarks' kernel matrix, whose diagonal is one, is factorized until no more than this is left of it.
+TOLERANCE = 1e-8
 # Beyond this many bandwidths from every landmark the kernel is below 2e-7: the far field.
 FAR_REACH = 4.0
 # A kernel value below exp(-46), about 1e-20, counts as zero: sums cannot see it, but arithmetic on numbers so
@@ -89,20 +89,28 @@ class KernelFeatures(NamedTuple):
 
     Attributes
     ----------
-    rows : ndarray of shape (n, s)
-        ``Z = K_ns L^-T``, so that ``Z Z' = K_ns K_ss^-1 K_sn``; equal to K where every row is a landmark.
-    factor : ndarray of shape (s, s)
-        ``L``, lower triangular, with ``L L' = K_ss``.
+    rows : ndarray of shape (n, r)
+        ``Z = K_nr L^-T``, so that ``Z Z' = K_nr K_rr^-1 K_rn``; equal to K where every row is a landmark.
+    factor : ndarray of shape (r, r)
+        ``L``, lower triangular, with ``L L' = K_rr``.
+    chosen : ndarray of int, shape (r,)
+        The landmarks needed: the others are combinations of them, to `TOLERANCE`. At wide bandwidths these
+        are few.
+    n_landmarks : int
     """
 
     rows: Floats
     factor: Floats
+    chosen: Ints
+    n_landmarks: int
 
     def coefficients(self, weights: Floats) -> Floats:
-        """Turn weights of the features into coefficients ``a`` of the landmarks."""
-        return np.asarray(
-            linalg.solve_triangular(self.factor, weights, lower=True, trans=1, check_finite=False)
+        """Turn weights of the features into coefficients ``a`` of the landmarks, zero where not needed."""
+        out = np.zeros(self.n_landmarks)
+        out[self.chosen] = linalg.solve_triangular(
+            self.factor, weights, lower=True, trans=1, check_finite=False
         )
+        return out
 
 
 class KernelMap:
@@ -122,11 +130,12 @@ class KernelMap:
     def features(self, sigma: float) -> KernelFeatures:
         """Return the features of the rows at bandwidth `sigma`."""
         among = _exponentiate(self._among, sigma)
-        among.flat[:: len(among) + 1] += JITTER
-        factor = linalg.cholesky(among, lower=True, overwrite_a=True, check_finite=False)
-        between = _exponentiate(self._between, sigma)
-        rows = linalg.solve_triangular(factor, between.T, lower=True, overwrite_b=True, check_finite=False).T
-        return KernelFeatures(np.ascontiguousarray(rows), factor)
+        found, pivots, rank, _ = dpstrf(among, tol=TOLERANCE, lower=1)
+        factor = np.tril(found[:rank, :rank])
+        chosen = pivots[:rank].astype(np.int64) - 1
+        between = _exponentiate(self._between[:, chosen], sigma)
+        rows = linalg.solve_triangular(factor, between.T, lower=True, check_finite=False).T
+        return KernelFeatures(np.ascontiguousarray(rows), factor, chosen, len(among))
 
 
 @dataclass(frozen=True)
