@@ -21,13 +21,16 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test format format-check lint types imports pytest clean
+.PHONY: help demo experiments test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(TEST_ENV) ## run the demonstration
 	$(PY) -m rankad.demo
+
+experiments: $(TEST_ENV) ## run the paper's tables and figures into results/ (about an hour)
+	$(BIN)/rankad reproduce all --out results
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests

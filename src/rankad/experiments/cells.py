@@ -1,0 +1,268 @@
+"""Cells: the units of work of a long experiment, each saved once it is finished.
+
+An experiment that is interrupted, in whatever way, and started again repeats no finished cell and loses none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+
+__all__ = ["Cell", "CellStore", "plain", "run_cells", "versions", "write_atomically"]
+
+_SECONDS_BETWEEN_LINES = 10.0
+# Modules of this package that every result may depend on; the tables and figures number their own cells.
+_SHARED_MODULES = ("baselines.py", "datasets.py", "synthetic.py")
+
+
+class Cell(NamedTuple):
+    """One unit of work.
+
+    Attributes
+    ----------
+    key : dict
+        All that the result depends on, as plain values: experiment, data set, method, sizes, seed, and a
+        version to count up when the work itself changes.
+    work : callable
+        Without arguments; returns a dict of plain values. With several processes it travels to one of them,
+        so it should carry names rather than arrays.
+    """
+
+    key: dict[str, Any]
+    work: Callable[[], dict[str, Any]]
+
+
+class CellStore:
+    """Results of finished cells in a folder, one file each.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when the first cell is saved.
+    stamp : dict or None
+        Part of every key. None: the versions of rankad and what it computes with, and a digest of rankad's
+        source, so that results of different code are never mixed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = CellStore(folder.name)
+    >>> store.get({"experiment": "sum", "n": 3}) is None
+    True
+    >>> store.put({"experiment": "sum", "n": 3}, {"sum": 6})
+    {'sum': 6}
+    >>> store.get({"n": 3, "experiment": "sum"})
+    {'sum': 6}
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, folder: Path | str, stamp: Mapping[str, Any] | None = None) -> None:
+        self.folder = Path(folder)
+        self.stamp = plain({**versions(), "source": _source_digest()} if stamp is None else stamp)
+
+    def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the result of a finished cell; None where there is none, or its file is damaged."""
+        whole = self._whole(key)
+        try:
+            found = json.loads(self._path(whole).read_text("utf-8"))
+            intact = found["key"] == whole and found["sha256"] == _digest(found["result"])
+            result: dict[str, Any] = found["result"]
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+        return result if intact and isinstance(result, dict) else None
+
+    def put(self, key: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
+        """Save the result of a cell, whole or not at all, and return it as `get` will."""
+        whole = self._whole(key)
+        kept: dict[str, Any] = plain(result)
+        text = json.dumps({"key": whole, "result": kept, "sha256": _digest(kept)}, indent=1)
+        write_atomically(self._path(whole), text + "\n")
+        return kept
+
+    def _whole(self, key: Mapping[str, Any]) -> dict[str, Any]:
+        whole: dict[str, Any] = plain({"cell": key, "stamp": self.stamp})
+        return whole
+
+    def _path(self, whole: dict[str, Any]) -> Path:
+        experiment = str(whole["cell"].get("experiment", "cell"))
+        readable = "".join(c if c.isalnum() or c in "-_" else "-" for c in experiment)
+        return self.folder / f"{readable}-{_digest(whole)[:24]}.json"
+
+
+def run_cells(
+    cells: Sequence[Cell], store: CellStore, n_jobs: int = 1, label: str = "cells"
+) -> list[dict[str, Any]]:
+    """Do the work of those cells that are not finished yet, and return all results in order.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        No two with the same key.
+    store : CellStore
+        Where finished cells are found, and saved one by one.
+    n_jobs : int
+        Processes. One: the cells follow one another in this process.
+    label : str
+        What the progress bar on standard error calls it.
+
+    Returns
+    -------
+    list of dict
+        As read back from the store, so that a resumed run returns the same as an uninterrupted one.
+    """
+    keys = [_digest(plain(cell.key)) for cell in cells]
+    for i, key in enumerate(keys):
+        if key in keys[:i]:
+            raise ValueError(f"Two cells have the same key, {cells[i].key!r}; name what makes them differ.")
+    results = [store.get(cell.key) for cell in cells]
+    missing = [i for i, result in enumerate(results) if result is None]
+    with _CellProgress(label, len(cells), len(cells) - len(missing)) as progress:
+        for i, result in _finish(cells, missing, store, n_jobs):
+            results[i] = result
+            progress.advance()
+    return [result for result in results if result is not None]
+
+
+def _finish(
+    cells: Sequence[Cell], missing: list[int], store: CellStore, n_jobs: int
+) -> Iterable[tuple[int, dict[str, Any]]]:
+    """Yield the results of missing cells as they come."""
+    if n_jobs == 1 or len(missing) < 2:
+        return (_work_and_save(i, cells[i], store) for i in missing)
+    tasks = (delayed(_work_and_save)(i, cells[i], store) for i in missing)
+    done: Iterable[tuple[int, dict[str, Any]]] = Parallel(
+        n_jobs=n_jobs, batch_size=1, return_as="generator_unordered"
+    )(tasks)
+    return done
+
+
+def _work_and_save(i: int, cell: Cell, store: CellStore) -> tuple[int, dict[str, Any]]:
+    """Do the work of one cell; saved where it was done, so that nothing is lost on the way back."""
+    return i, store.put(cell.key, cell.work())
+
+
+class _CellProgress:
+    """Cells done and time left, on standard error: a bar on a terminal, elsewhere a line now and then."""
+
+    def __init__(self, label: str, total: int, found: int) -> None:
+        self._label, self._total, self._found, self._done = label, total, found, found
+        self._start = self._written = time.monotonic()
+        self._bar: RichProgress | None = None
+
+    def __enter__(self) -> _CellProgress:
+        console = Console(stderr=True)
+        if console.is_terminal:
+            self._bar = RichProgress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=console,
+            )
+            self._bar.start()
+            self._task = self._bar.add_task(
+                self._label, total=self._total, completed=self._done, left=self._left()
+            )
+        elif self._found:
+            self._line(f"{self._found} of {self._total} found finished")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self) -> None:
+        """Count one cell."""
+        self._done += 1
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, left=self._left())
+        elif self._done == self._total or now - self._written >= _SECONDS_BETWEEN_LINES:
+            self._written = now
+            self._line(f"{self._done} of {self._total}, {self._left()}")
+
+    def _left(self) -> str:
+        here = self._done - self._found
+        if self._done == self._total:
+            return "done"
+        if here == 0:
+            return "time left not known yet"
+        # Rich's own estimate looks at the last few steps alone, and our cells differ a hundredfold.
+        seconds = (time.monotonic() - self._start) / here * (self._total - self._done)
+        minutes, seconds = divmod(round(seconds), 60)
+        return f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left"
+
+    def _line(self, text: str) -> None:
+        sys.stderr.write(f"rankad {self._label}: {text}\n")
+        sys.stderr.flush()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of rankad, Python and the libraries it computes with."""
+    libraries = ("rankad", "numpy", "scipy", "scikit-learn", "numba")
+    return {**{name: version(name) for name in libraries}, "python": platform.python_version()}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as it reads back from JSON: NumPy numbers and arrays as Python's, tuples as lists."""
+    return json.loads(json.dumps(value, default=_from_numpy))
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file, whole or not at all: what stood there before stays until the new one is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _from_numpy(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(
+        f"A cell holds plain values (numbers, text, lists, dicts, NumPy arrays); got {type(value).__name__} "
+        f"{value!r}. Convert it first."
+    )
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+@cache
+def _source_digest() -> str:
+    """Digest the source that results depend on, whatever the experiment."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root)
+        core = name.parts[0] not in ("cli", "experiments")
+        if core or (name.parts[0] == "experiments" and name.name in _SHARED_MODULES):
+            digest.update(name.as_posix().encode("utf-8") + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
