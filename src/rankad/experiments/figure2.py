@@ -8,6 +8,7 @@ from typing import Any
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.figure1 import (
     ALPHAS,
+    REDUCED_GRID,
     Job,
     Panel,
     cell,
@@ -95,8 +96,7 @@ def _notes(settings: Settings) -> list[str]:
         f"Relative to the volume of the true set; mean ± standard error of {settings.n_runs} runs (seed "
         f"{settings.seed}), all methods on the same rows. The paper shows a picture, no numbers.",
         "Published: raw features, three uniform levels, no far field, in-sample ranks; its selection among "
-        "sigma = 2, 4, 8, 16 D_K and C = 1, 30, 1000, a part of its grid. With 600 rows all of them are "
-        "support; with 5,000, 500 k-means centres, because all rows would take hours.",
+        f"{REDUCED_GRID}. With 600 rows all of them are support; with 5,000, for time, 500 k-means centres.",
         "Volumes are measured inside the box that reaches five standard deviations beyond the means: a "
         "number well above 1 is a learned set that holds the far field, cut off where the box ends.",
     ]
