@@ -103,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m rankad.demo", description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=Path, default=Path("demo.png"), help="where to write the picture")
     out: Path = parser.parse_args(arguments).out
+    if not out.parent.is_dir():
+        parser.error(f"--out {out}: there is no folder {out.parent}; make it first, or name another")
 
     X, y = load_breast_cancer(return_X_y=True)
     benign, malignant = X[y == 1], X[y == 0]
