@@ -1,4 +1,7 @@
+import copy
 import math
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -195,11 +198,12 @@ def test_far_widths_are_the_unit_of_far_distances_and_of_nothing_else():
     np.testing.assert_array_equal(plain.score(rows, far_widths=far_widths), plain.score(rows))
 
 
-@pytest.mark.parametrize("s", [1, 2, 3, 5, 17, 200])
-def test_a_lone_row_scores_as_it_does_in_a_batch_to_the_last_bit(s):
+@pytest.mark.parametrize("d", [1, 2, 3, 10, 36])
+@pytest.mark.parametrize("s", [1, 2, 3, 5, 7, 17, 50, 200, 500])
+def test_a_lone_row_scores_as_it_does_in_a_batch_to_the_last_bit(s, d):
     # Numbers of landmarks that do and do not fill the processor's vectors.
-    scorer = _scorer(s=s, d=2)
-    rows = _rows(n=300, d=2)
+    scorer = _scorer(s=s, d=d)
+    rows = _rows(n=300, d=d)
     batch = scorer.score(rows)
     alone = [scorer.score(rows[row : row + 1])[0] for row in range(len(rows))]
     np.testing.assert_array_equal(batch, alone)
@@ -219,6 +223,119 @@ def test_block_boundaries_and_threads_do_not_show():
     # The same rows, cut elsewhere.
     np.testing.assert_array_equal(scorer.score(rows[17:]), batch[17:])
     np.testing.assert_array_equal(scorer.score(rows[:4_096]), batch[:4_096])
+
+
+# ------------------------------------------------------------------------------------- the scorer's rounding
+
+
+def _exact_sum(rows, scorer):
+    """Compute g in extended precision, where the machine has it, by no more than its definition."""
+    rows, landmarks, a, widths = (
+        np.asarray(array, dtype=np.longdouble)
+        for array in (rows, scorer.landmarks, scorer.coefficients, scorer.widths)
+    )
+    gaps = (rows[:, None] - landmarks) / widths
+    return (np.exp(-(gaps**2).sum(axis=2)) * a).sum(axis=1)
+
+
+def _promised_error(scorer):
+    s, d = scorer.landmarks.shape
+    from_center = (scorer.landmarks - np.sort(scorer.landmarks, axis=0)[s // 2]) / scorer.widths
+    R = np.linalg.norm(from_center, axis=1).max()
+    return (2 * R + d + s + 6) * np.finfo(float).eps * np.abs(scorer.coefficients).sum()
+
+
+@pytest.mark.parametrize("width", [0.02, 0.5, 1.0, 30.0])
+@pytest.mark.parametrize("s", [1, 7, 50, 500])
+@pytest.mark.parametrize("d", [1, 3, 10, 36])
+def test_rounding_stays_below_what_is_promised(d, s, width):
+    rng = np.random.default_rng([d, s])
+    landmarks = rng.normal(size=(s, d))
+    widths = width * math.sqrt(d) * np.exp(0.3 * rng.normal(size=d))
+    scorer = KernelScorer(landmarks, rng.normal(size=s), widths, far_field=False)
+    near = landmarks[rng.integers(s, size=40)] + 0.5 * widths / math.sqrt(d) * rng.normal(size=(40, d))
+    rows = np.vstack([near, rng.normal(size=(40, d)), landmarks[:5]])
+    exact = _exact_sum(rows, scorer)
+    assert np.abs(exact).max() > 1e-3
+    assert np.abs(scorer.score(rows) - exact).max() <= _promised_error(scorer)
+
+
+def test_one_kernel_value_is_exact_to_thirteen_digits():
+    scorer = KernelScorer(np.zeros((1, 1)), np.ones(1), np.ones(1), far_field=False)
+    rows = np.linspace(-6.78, 6.78, 20_001)[:, None]
+    error = np.abs(scorer.score(rows) / _exact_sum(rows, scorer) - 1).astype(float)
+    assert error.max() < 1e-13
+    assert error[np.abs(rows[:, 0]) < 1].max() < 3e-15
+    assert scorer.score(np.zeros((1, 1)))[0] == 1.0
+
+
+@pytest.mark.parametrize(("sigma", "s", "d"), [(3.0, 50, 2), (10.0, 200, 3), (30.0, 500, 10)])
+def test_large_coefficients_cancel_to_eight_digits(sigma, s, d):
+    rng = np.random.default_rng(20)
+    rows = rng.normal(size=(300, d))
+    landmarks = rng.normal(size=(s, d))
+    features = KernelMap(rows, landmarks).features(sigma)
+    weights = rng.normal(size=features.rows.shape[1])
+    scorer = KernelScorer(landmarks, features.coefficients(weights), np.full(d, sigma), far_field=False)
+    exact = _exact_sum(rows, scorer)
+    assert np.abs(scorer.coefficients).sum() > 1e4 * np.abs(exact).max()
+    error = np.abs(scorer.score(rows) - exact).max()
+    assert error <= _promised_error(scorer)
+    assert error < 1e-8
+
+
+def test_a_common_offset_changes_no_bit():
+    rng = np.random.default_rng(21)
+    # Multiples of 1/1024: the offset is added without rounding.
+    rows, landmarks = (np.round(1024 * rng.normal(size=(n, 3))) / 1024 for n in (200, 30))
+    a, widths = rng.normal(size=30), np.array([0.3, 1.0, 4.0])
+    offset = np.array([2.0**40, -(2.0**35), 2.0**20])
+    np.testing.assert_array_equal(
+        KernelScorer(landmarks + offset, a, widths).score(rows + offset),
+        KernelScorer(landmarks, a, widths).score(rows),
+    )
+
+
+def test_distances_that_overflow_are_infinite():
+    landmarks, a = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([2.0, -1.0])
+    rows = np.array([[1e300, 0.0], [0.0, -1e160], [1e200, 1e200], [0.0, 0.0]])
+    for widths in (np.ones(2), np.full(2, 1e-100), np.array([1e-200, 1.0])):
+        plain = KernelScorer(landmarks, a, widths, far_field=False).score(rows)
+        np.testing.assert_array_equal(plain[:3], np.zeros(3))
+        far = KernelScorer(landmarks, a, widths).score(rows)
+        assert far[0] == far[2] == -math.inf
+        assert far[1] < -1e150
+        assert plain[3] == far[3] == pytest.approx(2 - math.exp(-2) if widths[0] == 1 else 2.0)
+
+
+def test_more_bandwidths_from_the_median_landmark_than_there_are_numbers_is_far():
+    scorer = KernelScorer(np.array([[-1e140], [0.0], [1e140]]), np.ones(3), np.array([1e-200]))
+    scores = scorer.score(np.array([[0.0], [1e-199], [1.0], [5e139], [1e140], [-1e140]]))
+    assert scores[0] == 1.0
+    np.testing.assert_allclose(scores[1], -6.0, rtol=1e-12)
+    assert (scores[2:] == -math.inf).all()
+
+
+# --------------------------------------------------------------------------------- what the scorer remembers
+
+
+def test_copies_and_pickles_score_alike_and_are_no_bigger_for_having_scored():
+    scorer, rows = _scorer(s=50, d=3), _rows()
+    before = len(pickle.dumps(scorer))
+    scores = scorer.score(rows)
+    assert len(pickle.dumps(scorer)) == before
+    for again in (pickle.loads(pickle.dumps(scorer)), copy.copy(scorer), copy.deepcopy(scorer)):
+        np.testing.assert_array_equal(again.score(rows), scores)
+        assert again.far_field == scorer.far_field
+        np.testing.assert_array_equal(again.coefficients, scorer.coefficients)
+
+
+def test_scoring_leaves_rows_and_scorer_as_they_were():
+    scorer, rows = _scorer(s=9), _rows()
+    held = [array.copy() for array in (rows, scorer.landmarks, scorer.coefficients, scorer.widths)]
+    scorer.score(rows, far_widths=np.ones(3))
+    for array, was in zip((rows, scorer.landmarks, scorer.coefficients, scorer.widths), held, strict=True):
+        np.testing.assert_array_equal(array, was)
 
 
 # -------------------------------------------------------------------------------------------- the far field
@@ -255,6 +372,32 @@ def test_score_falls_strictly_with_the_distance_beyond_the_reach(coefficient):
 def test_the_nearest_landmark_decides_how_far_is_far():
     scorer = KernelScorer(np.array([[0.0], [100.0]]), np.array([1.0, 1.0]), np.array([1.0]))
     np.testing.assert_allclose(scorer.score(np.array([[50.0], [90.0], [110.0]])), [-46.0, -6.0, -6.0])
+
+
+@pytest.mark.parametrize("silent", [[1], [0, 1], [0, 1, 2]])
+def test_landmarks_without_a_coefficient_count_for_far_distances(silent):
+    scorer = _scorer(s=3)
+    spread = replace(scorer, landmarks=scorer.landmarks * [[1.0], [30.0], [90.0]])
+    spread.coefficients[silent] = 0.0
+    rows = np.vstack([_rows(), spread.landmarks + 0.3, spread.landmarks + 20.0])
+    for far_widths in (None, np.array([0.5, 2.0, 7.0])):
+        expected = [
+            oracles.kernel_score(
+                row, spread.landmarks, spread.coefficients, spread.widths, FAR_REACH, far_widths
+            )
+            for row in rows
+        ]
+        np.testing.assert_allclose(
+            spread.score(rows, far_widths=far_widths), expected, rtol=1e-12, atol=1e-14
+        )
+    np.testing.assert_array_equal(spread.score(rows, far_widths=spread.widths), spread.score(rows))
+
+
+def test_a_landmark_without_a_coefficient_by_hand():
+    scorer = KernelScorer(np.array([[0.0], [100.0]]), np.array([1.0, 0.0]), np.array([1.0]))
+    np.testing.assert_allclose(
+        scorer.score(np.array([[0.0], [50.0], [90.0], [97.0], [110.0]])), [1.0, -46.0, -6.0, 0.0, -6.0]
+    )
 
 
 def test_without_far_field_far_rows_score_zero():
