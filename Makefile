@@ -29,8 +29,9 @@ help: ## show this list
 demo: $(TEST_ENV) ## run the demonstration
 	$(PY) -m rankad.demo
 
-experiments: $(TEST_ENV) ## run the paper's tables and figures into results/ (about an hour)
-	$(BIN)/rankad reproduce all --out results
+experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about an hour)
+	$(BIN)/rankad reproduce all --out docs/reproduction
+	$(PY) -m rankad.experiments.page docs/reproduction.md
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests

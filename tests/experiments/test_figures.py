@@ -1,38 +1,17 @@
+"""Figures 1 and 2: what is run, and what is written."""
+
 import json
 import pickle
 
-import numpy as np
 import pytest
-from scipy.stats import chi2
 
-from rankad import KLPE, RankAD
-from rankad.experiments import figure1, figure2
-from rankad.experiments.figure1 import ALPHAS, METHODS, Job, level_differences, measure, summarize
+from rankad import RankAD
+from rankad.experiments import figure1, figure2, level_sets
+from rankad.experiments.level_sets import ALPHAS, METHODS
 from rankad.experiments.settings import Settings
-from rankad.experiments.synthetic import PRINTED, TOY, Mixture
 
 FIGURES = pytest.mark.parametrize("figure", [figure1, figure2], ids=["figure-1", "figure-2"])
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-class Bayes:
-    """The detector that knows the density, up to a factor on its p-values."""
-
-    def __init__(self, mixture, factor=1.0):
-        self.mixture, self.factor = mixture, factor
-
-    def p_values(self, rows):
-        return self.factor * self.mixture.p_values(rows)
-
-
-class Always:
-    """The detector with one p-value for all rows."""
-
-    def __init__(self, p_value):
-        self.p_value = p_value
-
-    def p_values(self, rows):
-        return np.full(len(rows), self.p_value)
 
 
 @pytest.fixture
@@ -57,64 +36,6 @@ def tiny(monkeypatch, tmp_path):
     return Settings(out=tmp_path, seed=0, quick=True, n_jobs=1)
 
 
-# ------------------------------------------------------------------------------------------------ the numbers
-
-
-@pytest.mark.parametrize("mixture", [TOY, PRINTED], ids=["toy", "printed"])
-def test_a_perfect_detector_differs_nowhere(mixture):
-    found = level_differences(Bayes(mixture), mixture, 100)
-    # At the edge of a set the p-values have steps of a millionth: a cell of 10,000 hardly ever falls there.
-    np.testing.assert_allclose(found["difference"], 0.0, atol=0.01)
-    np.testing.assert_allclose(found["volume"], 1.0, atol=0.01)
-    assert found["difference"].count(0.0) >= 4
-
-
-def test_all_or_nothing():
-    # All of the box: what it adds to the true set; nothing: exactly the true set is missing.
-    everything = level_differences(Always(1.0), PRINTED, 100)
-    np.testing.assert_allclose(np.array(everything["difference"]) + 1.0, everything["volume"])
-    assert level_differences(Always(0.0), PRINTED, 100) == {"difference": [1.0] * 5, "volume": [0.0] * 5}
-
-
-def test_volumes_of_ellipses_by_hand():
-    # One Gaussian: the set of mass 1 - alpha is an ellipse of an area proportional to -2 log(alpha), and a
-    # detector that halves every p-value reports the one for twice the alpha.
-    ellipse = Mixture("ellipse", (1.0,), ((3.0, -2.0),), ((4.0, 0.25),))
-    found = level_differences(Bayes(ellipse, factor=0.5), ellipse, 400, (0.05, 0.10, 0.25))
-    area = chi2(2).isf
-    expected = [area(2 * alpha) / area(alpha) for alpha in (0.05, 0.10, 0.25)]
-    np.testing.assert_allclose(found["volume"], expected, atol=0.01)
-    np.testing.assert_allclose(found["difference"], 1.0 - np.array(expected), atol=0.01)
-
-
-def test_measure_takes_the_rows_whose_p_value_exceeds_alpha():
-    result = measure(Job("printed", "aK-LPE", 300, 4, 50, (0.05, 0.5)))
-    rows = PRINTED.sample(300, np.random.default_rng(4))
-    detector = KLPE(n_neighbors=20, scaling=None).fit(rows)
-    assert result["difference"] == level_differences(detector, PRINTED, 50)["difference"]
-    # The curve that is drawn is the edge of the same set.
-    centres = figure1.grid(PRINTED, 50).rows
-    for alpha, offset in zip((0.05, 0.5), result["offsets"], strict=True):
-        inside = detector.p_values(centres) > alpha
-        np.testing.assert_array_equal(detector.score_samples(centres) >= offset, inside)
-
-
-def test_scores_to_draw_survive_the_way_through_text():
-    values = np.random.default_rng(0).normal(size=(7, 7))
-    np.testing.assert_allclose(figure1._unpack(figure1._pack(values)), values, rtol=1e-6)
-
-
-def test_summary_is_the_mean_over_runs_for_each_size():
-    records = [
-        {"n": n, "method": "a", "difference": [value] * 5, "volume": [1.0] * 5}
-        for n, value in ((600, 0.2), (5_000, 0.1), (600, 0.4))
-    ]
-    small, large = summarize(records)
-    assert (small["n"], small["runs"], large["n"], large["runs"]) == (600, 2, 5_000, 1)
-    np.testing.assert_allclose(small["difference"], 0.3)
-    np.testing.assert_allclose(small["standard_error"], 0.1)
-
-
 def test_the_bar_is_judged_at_five_and_ten_percent():
     def entry(method, *difference):
         return {"n": 600, "method": method, "difference": [*difference, 9.0, 9.0, 9.0]}
@@ -123,19 +44,27 @@ def test_the_bar_is_judged_at_five_and_ten_percent():
     assert [(each["alpha"], each["met"]) for each in judged] == [(0.05, True), (0.10, False)]
 
 
-# ------------------------------------------------------------------------------------------------ the methods
-
-
 def test_figure_1_is_set_up_as_in_the_paper():
     for method, levels in (("rankAD, m = 2, cut at 3 %", [0.03]), ("rankAD, m = 3", 3)):
         given = METHODS[method](0, 1_000).get_params()
         assert (given["n_levels"], given["bandwidth"], given["scaling"]) == (levels, 1.5, None)
-        assert (given["far_field"], given["landmarks"]) == (False, "all")
+        assert (given["far_field"], given["landmarks"], given["C"]) == (False, "all", 0.01)
 
 
-def test_the_default_is_the_default():
-    ours = METHODS["rankAD (default)"](3, 600).get_params()
-    assert ours == {**RankAD().get_params(), "random_state": 3, "n_jobs": 1}
+def test_a_quick_figure_1_says_what_it_leaves_out():
+    left_out = set(METHODS) - {each.key["method"] for each in figure1.cells(Settings(quick=True))}
+    assert len(left_out) == 2
+    (said,) = [note for note in figure1._notes(Settings(quick=True)) if "--quick" in note]
+    assert all(method in said for method in left_out)
+    full = " ".join(figure1._notes(Settings()))
+    assert "quick" not in full
+    assert "Published: " in full
+
+
+def test_a_quick_figure_2_says_what_it_leaves_out():
+    assert {each.key["n"] for each in figure2.cells(Settings(quick=True))} == {600}
+    assert "without the 5,000 rows" in figure2._notes(Settings(quick=True))[0]
+    assert "quick" not in " ".join(figure2._notes(Settings()))
 
 
 @FIGURES
@@ -187,13 +116,13 @@ def test_a_second_run_repeats_nothing_and_changes_nothing(figure, tiny, monkeypa
     def refuse(*_):
         raise AssertionError("a finished cell was computed again")
 
-    monkeypatch.setattr(figure1, "level_differences", refuse)
+    monkeypatch.setattr(level_sets, "level_differences", refuse)
     figure.run(tiny)
     assert [name.read_bytes() for name in names] == before
 
 
 def test_an_interrupted_run_keeps_what_is_finished(tiny, monkeypatch):
-    true_measure, calls = figure1.level_differences, []
+    true_measure, calls = level_sets.level_differences, []
 
     def interrupted(*given):
         calls.append(given)
@@ -201,7 +130,7 @@ def test_an_interrupted_run_keeps_what_is_finished(tiny, monkeypatch):
             raise KeyboardInterrupt
         return true_measure(*given)
 
-    monkeypatch.setattr(figure1, "level_differences", interrupted)
+    monkeypatch.setattr(level_sets, "level_differences", interrupted)
     with pytest.raises(KeyboardInterrupt):
         figure2.run(tiny)
     assert not (tiny.out / "figure-2.json").exists()

@@ -10,7 +10,7 @@ from rankad.cli import main
 from rankad.experiments import reproduce as registry
 from rankad.experiments.settings import Settings
 
-NAMES = ["figure-1", "figure-2", "table-1", "table-2", "table-3"]
+NAMES = ["figure-1", "figure-2", "findings", "table-1", "table-2", "table-3"]
 
 
 @pytest.fixture
@@ -52,7 +52,8 @@ def test_all_runs_everything_once_and_tells_what_is_finished(ran):
 
 def test_an_unknown_name_is_refused_with_the_names_there_are():
     expected = (
-        "No table or figure is called 'table-9'; choose figure-1, figure-2, table-1, table-2, table-3 or all."
+        "No experiment is called 'table-9'; choose figure-1, figure-2, findings, table-1, table-2, table-3 "
+        "or all."
     )
     with pytest.raises(ValueError, match=expected):
         registry.reproduce("table-9", Settings())
@@ -82,13 +83,16 @@ def test_the_command_passes_its_options_on(ran, capsys, tmp_path):
 
 def test_the_commands_defaults(ran, capsys):
     assert call(capsys, "reproduce", "all")[0] == 0
-    assert [settings for _, settings in ran] == [Settings(Path("results"), None, 0, False, 1)] * 5
+    assert [settings for _, settings in ran] == [Settings(Path("results"), None, 0, False, None)] * 6
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["reproduce", "table-9"], "'table-9'; choose figure-1, figure-2, table-1, table-2, table-3 or all"),
+        (
+            ["reproduce", "table-9"],
+            "'table-9'; choose figure-1, figure-2, findings, table-1, table-2, table-3",
+        ),
         (["reproduce"], "WHAT"),
         (["reproduce", "table-1", "--seed", "-1"], "--seed"),
         (["reproduce", "table-1", "--jobs", "0"], "--jobs"),

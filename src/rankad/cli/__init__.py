@@ -72,7 +72,10 @@ def _app() -> Any:
     @app.command("reproduce")
     def _reproduce(
         what: Annotated[
-            str, typer.Argument(metavar="WHAT", help="table-1, table-2, table-3, figure-1, figure-2 or all.")
+            str,
+            typer.Argument(
+                metavar="WHAT", help="table-1, table-2, table-3, figure-1, figure-2, findings or all."
+            ),
         ],
         quick: Annotated[bool, typer.Option("--quick", help="A cheap look: one run, fewer rows.")] = False,
         seed: Annotated[int, typer.Option(min=0, help="From which every run's seed is derived.")] = 0,
@@ -88,11 +91,15 @@ def _app() -> Any:
             "results"
         ),
         jobs: Annotated[
-            int, typer.Option(min=1, help="Processes; more than one lengthens the times taken.")
-        ] = 1,
+            int | None,
+            typer.Option(
+                min=1,
+                help="Processes; several lengthen the times taken. [default: all cores, but one for table-3]",
+            ),
+        ] = None,
         verbose: Annotated[bool, typer.Option("--verbose", help="Show the trace of an error.")] = False,
     ) -> None:
-        """Reproduce a table or figure of the paper, or all of them.
+        """Reproduce a table or figure of the paper, the findings about its text, or all of them.
 
         Finished parts are kept in the folder of the results: interrupted and called again, the command goes
         on from there.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,15 +13,16 @@ from rankad._arrays import Floats, Ints
 from rankad._progress import Progress
 from rankad.calibration import Calibration
 from rankad.detectors.plan import Plan
-from rankad.detectors.ranker import Bandwidth, FittedRanker, PreparedRows, Recipe
+from rankad.detectors.ranker import Bandwidth, PreparedRows, Recipe
+from rankad.farfield import ColumnRanges
 from rankad.kernels import KernelScorer
 from rankad.levels import disagreement
 from rankad.ranks import auto_neighbors
-from rankad.scaling import fit_scaling
+from rankad.scaling import Scaling, fit_scaling
 from rankad.selection import (
     SelectionTable,
     collect_trials,
-    contrast_loss,
+    contrast_losses,
     folds,
     shuffled_columns,
     uniform_box,
@@ -40,12 +41,28 @@ MAX_TRAINING_ROWS = 5_000
 _CALIBRATION_FOLDS = 10
 _CALIBRATION_FOLDS_SMALL = 20
 _SMALL = 1_000
-# "auto" C is this over the number of training rows.
-AUTO_C = 10.0
+# What C="auto" tries, over the number of training rows.
+AUTO_C = (1.0, 10.0)
 # What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
 _EQUAL_WITHIN = 1e-6
-# Made-up rows per held-out row and kind.
-_NEGATIVES = 4
+# Made-up rows of each kind that held-out rows are told from.
+_NEGATIVES = 10_000
+
+
+class View(NamedTuple):
+    """The training rows under one scaling, and what comes of them."""
+
+    name: str | None
+    scaling: Scaling
+    rows: Floats
+    prepared: PreparedRows
+
+    @classmethod
+    def of(cls, rows: Floats, name: str | None, recipe: Recipe, seed: np.random.SeedSequence) -> View:
+        """Scale some rows."""
+        scaling = fit_scaling(rows, name)
+        scaled = scaling.apply(rows)
+        return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed))
 
 
 def _calibration_folds(n: int) -> int:
@@ -67,12 +84,10 @@ class RankFit:
         drawn = np.random.default_rng(self.draw_seed).permutation(n)[:n_training]
         training = np.sort(drawn) if n_training < n else np.arange(n)
         detector.training_rows_ = training
-        detector.scaling_ = fit_scaling(rows[training], detector.scaling)
-        scaled = detector.scaling_.apply(rows)
         free = np.ones(n, dtype=bool)
         free[training] = False
-        self.training: Floats = scaled[training]
-        self.free: Floats = scaled[free]
+        self.training: Floats = rows[training]
+        self.free: Floats = rows[free]
         self.recipe = Recipe(
             self._neighbors(n_training),
             plan.cuts,
@@ -88,29 +103,34 @@ class RankFit:
 
     @property
     def n_trials(self) -> int:
-        """How many pairs of bandwidth and C there are to choose from."""
-        return len(self.plan.bandwidths) * len(self.plan.C or [0.0])
+        """How many triples of scaling, bandwidth and C there are to choose from."""
+        return len(self.plan.scalings) * len(self.plan.bandwidths) * len(self.plan.C or AUTO_C)
 
     def run(self) -> None:
         """Fill the detector's fitted attributes."""
         detector, plan = self.detector, self.plan
-        prepared = PreparedRows(self.training, self.recipe, self.train_seed)
-        C = plan.C or [AUTO_C / len(self.training)]
-        weights = [value * prepared.n_pairs for value in C]
-        detector.selection_, chosen, at = self._select(prepared, C, weights)
-        sigma = chosen.sigma(prepared.unit)
-        ranker = prepared.solve(sigma, [weights[at]])[0]
+        views = [View.of(self.training, scaling, self.recipe, self.train_seed) for scaling in plan.scalings]
+        C = plan.C or [value / len(self.training) for value in AUTO_C]
+        detector.selection_ = self._select(views, C) if self.n_trials > 1 else None
+        best = detector.selection_.best if detector.selection_ else 0
+        which, multiple, at = np.unravel_index(best, (len(views), len(plan.bandwidths), len(C)))
+        view, chosen = views[which], plan.bandwidths[multiple]
+        weight = C[at] * view.prepared.n_pairs
+        sigma = chosen.sigma(view.prepared.unit)
+        ranker = view.prepared.solve(sigma, [weight])[0]
         detector.n_neighbors_ = self.recipe.k
-        detector.ranks_, detector.levels_ = prepared.ranks, prepared.levels
+        detector.scaling_ = view.scaling
+        detector.ranges_ = ColumnRanges.of(self.training, fit_scaling(self.training, "standard").scale)
+        detector.ranks_, detector.levels_ = view.prepared.ranks, view.prepared.levels
         detector.bandwidth_, detector.C_ = sigma, C[at]
         detector.scorer_ = ranker.scorer
         relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
-        fixed = detector.scaling is None and not relative and not detector.far_field
+        fixed = plan.scalings == (None,) and not relative and not detector.far_field
         detector._n_kernels = len(plan.bandwidths) if fixed else None
         detector.norm_ = float(np.linalg.norm(ranker.solution.weights))
         detector.n_iter_ = ranker.solution.n_iter
         detector.converged_ = ranker.solution.converged
-        self._calibrate(ranker, chosen, weights[at])
+        self._calibrate(view, chosen, weight)
 
     def _neighbors(self, n_training: int) -> int:
         smallest = n_training
@@ -121,7 +141,8 @@ class RankFit:
         most = smallest // 2
         k = self.plan.k
         if k is None:
-            return max(1, min(auto_neighbors(n_training), most))
+            # Neighbours are looked for in one half of the rows.
+            return max(1, min(auto_neighbors(-(-n_training // 2)), most))
         if k > most:
             raise ValueError(
                 f"n_neighbors={k} is too many for {n_training} training rows: ranks come from random halves "
@@ -132,15 +153,10 @@ class RankFit:
 
     @property
     def _n_selection_folds(self) -> int:
-        return 4 if self.detector.selection == "disagreement" else 2
+        return 4 if self.detector.selection == "disagreement" or len(self.training) < _SMALL else 2
 
-    def _select(
-        self, prepared: PreparedRows, C: list[float], weights: list[float]
-    ) -> tuple[SelectionTable | None, Bandwidth, int]:
-        bandwidths = self.plan.bandwidths
-        if self.n_trials == 1:
-            return None, bandwidths[0], 0
-        detector, rows = self.detector, self.training
+    def _select(self, views: list[View], C: list[float]) -> SelectionTable:
+        detector, rows, bandwidths = self.detector, self.training, self.plan.bandwidths
         if detector.selection == "shuffled" and rows.shape[1] == 1:
             raise ValueError(
                 "selection='shuffled' needs at least two columns: one column shuffled is itself. X has 1 "
@@ -149,84 +165,96 @@ class RankFit:
         n_folds = self._n_selection_folds
         deal, *fold_seeds = self.select_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
-        progress = Progress("selection", n_folds * len(bandwidths), detector.verbose)
+        progress = Progress("selection", n_folds * len(views) * len(bandwidths), detector.verbose)
 
         def losses_of_fold(fold: int) -> Floats:
             held = parts[fold]
             fit_seed, negatives_seed = fold_seeds[fold].spawn(2)
-            outside = np.delete(rows, held, axis=0)
-            inside = rows[held]
-            recipe = self.recipe.for_share(len(outside) / len(rows))
-            fold_rows = PreparedRows(outside, recipe, fit_seed)
-            judge = self._judge(inside, outside, prepared.levels[held], negatives_seed)
-            losses = np.empty((len(bandwidths), len(C)))
-            for row, bandwidth in zip(losses, bandwidths, strict=True):
-                rankers = fold_rows.solve(bandwidth.sigma(fold_rows.unit), weights)
-                row[:] = [judge(ranker.scorer) for ranker in rankers]
-                progress.advance()
-            return losses
+            negatives = self._negatives(rows[held], np.delete(rows, held, axis=0), negatives_seed)
+            recipe = self.recipe.for_share(1 - len(held) / len(rows))
+            losses: list[list[Floats]] = []
+            for view in views:
+                prepared = PreparedRows(np.delete(view.rows, held, axis=0), recipe, fit_seed)
+                judge = self._judge(view, held, negatives)
+                weights = [value * view.prepared.n_pairs for value in C]
+                for bandwidth in bandwidths:
+                    rankers = prepared.solve(bandwidth.sigma(prepared.unit), weights)
+                    losses += [judge(ranker.scorer) for ranker in rankers]
+                    progress.advance()
+            return np.array(losses)
 
-        every = self._in_parallel(losses_of_fold, n_folds)
+        losses = np.concatenate(self._in_parallel(losses_of_fold, n_folds), axis=2)
         progress.finish()
-        sigmas = [bandwidth.sigma(prepared.unit) for bandwidth in bandwidths]
-        table = collect_trials(sigmas, C, every, detector.selection)
-        return table, bandwidths[table.best // len(C)], table.best % len(C)
+        sigmas = [[bandwidth.sigma(view.prepared.unit) for bandwidth in bandwidths] for view in views]
+        return collect_trials(self.plan.scalings, sigmas, C, losses, detector.selection)
+
+    def _negatives(self, inside: Floats, outside: Floats, seed: np.random.SeedSequence) -> list[Floats]:
+        """Make up rows that are not nominal, by the chosen criterion; none for the paper's."""
+        rng = np.random.default_rng(seed)
+        n = _NEGATIVES
+        made_up = []
+        if self.detector.selection != "disagreement":
+            made_up.append(shuffled_columns(inside, n, rng))
+        if self.detector.selection == "contrast":
+            made_up.append(uniform_box(outside, n, rng))
+        return made_up
 
     def _judge(
-        self, inside: Floats, outside: Floats, levels: Ints, seed: np.random.SeedSequence
-    ) -> Callable[[KernelScorer], float]:
-        """Return the loss of a scorer by the chosen criterion."""
-        if self.detector.selection == "disagreement":
-            return lambda scorer: disagreement(scorer.score(inside), levels)
-        rng = np.random.default_rng(seed)
-        n = _NEGATIVES * len(inside)
-        negatives = [shuffled_columns(inside, n, rng)]
-        if self.detector.selection == "contrast":
-            negatives.append(uniform_box(outside, n, rng))
+        self, view: View, held: Ints, negatives: list[Floats]
+    ) -> Callable[[KernelScorer], list[Floats]]:
+        """Return what finds the losses of a scorer by the chosen criterion, for each kind those of rows."""
+        nominal = view.rows[held]
+        if not negatives:
+            levels = view.prepared.levels[held]
+            return lambda scorer: [np.array([disagreement(scorer.score(nominal), levels)])]
+        made_up = [view.scaling.apply(rows) for rows in negatives]
 
-        def judge(scorer: KernelScorer) -> float:
-            nominal = scorer.score(inside)
-            return float(np.mean([contrast_loss(nominal, scorer.score(rows)) for rows in negatives]))
+        def judge(scorer: KernelScorer) -> list[Floats]:
+            scores = scorer.score(nominal)
+            return [contrast_losses(scores, scorer.score(rows)) for rows in made_up]
 
         return judge
 
-    def _calibrate(self, ranker: FittedRanker, chosen: Bandwidth, weight: float) -> None:
+    def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> None:
         detector = self.detector
-        scores = [ranker.scorer.score(self.free, n_jobs=detector.n_jobs)] if len(self.free) else []
+        scores = [detector._score(self.free)] if len(self.free) else []
         if detector.calibration == "in-sample":
-            scores.append(ranker.scorer.score(self.training, n_jobs=detector.n_jobs))
+            scores.append(detector._score(self.training))
         elif self.cross_fits:
-            scores.append(self._out_of_fold_scores(ranker, chosen, weight))
+            scores.append(self._out_of_fold_scores(view, chosen, weight))
         kind = detector.calibration if detector.calibration == "in-sample" or self.cross_fits else "split"
         detector.calibration_ = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
 
-    def _out_of_fold_scores(self, ranker: FittedRanker, chosen: Bandwidth, weight: float) -> Floats:
+    def _out_of_fold_scores(self, view: View, chosen: Bandwidth, weight: float) -> Floats:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
-        What the folds have in common with the final ranker are a few numbers chosen from all rows: K, the
-        bandwidth's multiple, the weight of the pairs, and the unit of far-field distances, so that far is as
-        far in every fold.
+        What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
+        scaling, K, the bandwidth's multiple, the weight of the pairs, and the units of far-field distances,
+        so that far is as far in every fold.
         """
-        rows = self.training
+        detector = self.detector
+        rows, widths, unit = view.rows, detector.scorer_.widths, detector.ranges_.unit
         n_folds = _calibration_folds(len(rows))
         deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
-        progress = Progress("calibration", n_folds, self.detector.verbose)
+        progress = Progress("calibration", n_folds, detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:
             held = parts[fold]
             recipe = self.recipe.for_share(1 - len(held) / len(rows))
-            fold_rows = PreparedRows(
-                np.delete(rows, held, axis=0), recipe, fold_seeds[fold], self.detector.scaling
-            )
-            scorer, solution = fold_rows.solve(chosen.sigma(fold_rows.unit), [weight])[0]
+            prepared = PreparedRows(np.delete(rows, held, axis=0), recipe, fold_seeds[fold], view.name)
+            scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight])[0]
+            scores = scorer.score(rows[held], far_widths=widths)
+            if detector.far_field:
+                ranges = ColumnRanges.of(np.delete(self.training, held, axis=0), unit)
+                scores -= ranges.excess(self.training[held])
             progress.advance()
-            return scorer.score(rows[held], far_widths=ranker.scorer.widths), solution.converged
+            return scores, solution.converged
 
         scores = np.empty(len(rows))
         for held, (found, converged) in zip(parts, self._in_parallel(score_fold, n_folds), strict=True):
             scores[held] = found - _EQUAL_WITHIN
-            self.detector.converged_ &= converged
+            detector.converged_ &= converged
         progress.finish()
         return scores
 

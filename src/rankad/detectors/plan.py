@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankad.detectors.base import is_count
+from rankad.detectors.base import check_choice, is_count
 from rankad.detectors.ranker import Bandwidth
 from rankad.selection import PAPER_C, PAPER_MULTIPLES
 
-__all__ = ["Plan", "resolve_C", "resolve_bandwidths", "resolve_landmarks"]
+__all__ = ["Plan", "resolve_C", "resolve_bandwidths", "resolve_landmarks", "resolve_scalings"]
 
 # What bandwidth="auto" tries, in multiples of D_K.
 AUTO_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
+# What scaling="auto" tries.
+AUTO_SCALINGS = ("standard", "robust", None)
 # More landmarks than there can be rows: every distinct row is one.
 _ALL = 2**31
 
@@ -23,6 +25,7 @@ _ALL = 2**31
 class Plan(NamedTuple):
     """The parameters, read and checked."""
 
+    scalings: tuple[str | None, ...]
     k: int | None
     cuts: tuple[float, ...]
     bandwidths: list[Bandwidth]
@@ -37,6 +40,12 @@ def _is_sequence(value: Any) -> bool:
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
+
+
+def resolve_scalings(given: Any) -> tuple[str | None, ...]:
+    """Read `scaling`: the candidates."""
+    check_choice("scaling", given, ("auto", *AUTO_SCALINGS))
+    return AUTO_SCALINGS if given == "auto" else (given,)
 
 
 def resolve_bandwidths(given: Any) -> list[Bandwidth]:

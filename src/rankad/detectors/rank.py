@@ -14,8 +14,9 @@ from rankad._threads import one_blas_thread
 from rankad.calibration import FalseAlarmBound, covering_bound
 from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, resolve_neighbors
 from rankad.detectors.fitting import RankFit
-from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks
+from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
+from rankad.farfield import ColumnRanges
 from rankad.kernels import KernelScorer
 from rankad.levels import resolve_cuts
 from rankad.scaling import Scaling
@@ -38,33 +39,36 @@ class RankAD(CalibratedDetector):
     alpha : float, default=0.05
         The false-alarm rate asked for. Can be changed after fitting.
     n_neighbors : int or "auto", default="auto"
-        K of the neighbour graph; "auto" is ``n ** (2 / 5)``, rounded down.
+        K of the neighbour graph; "auto" is ``(n / 2) ** (2 / 5)``, rounded down: neighbours are looked for in
+        random halves of the n training rows.
     n_levels : int, "tail" or sequence of float, default="tail"
-        How ranks are quantized: a number of uniform levels, cut points, or cuts at 2, 5, 10, 25, 50 and
-        75 %, finest where alarms are.
+        How ranks are quantized: a number of uniform levels, cut points, or cuts at 1, 2, 3.5, 5, 7.5, 10, 15,
+        25, 50 and 75 %, finest where alarms are.
     bandwidth : float, str or sequence of these, default="auto"
         sigma of the kernel ``exp(-|x - x'|^2 / sigma^2)`` in units of the scaled columns, or a string such as
         "0.5 D_K" for a multiple of the mean distance to the K nearest neighbours. Of several the best is
         selected. "auto" selects among 1/4, 1/2, 1, 2 and 4 D_K, "paper" among 2^-10 to 2^10 D_K.
     C : float, sequence of float, "auto" or "paper", default="auto"
         The weight of one preference pair against half the squared norm, for the rows trained on; of several
-        the best is selected. "auto" is 10 over their number, "paper" the 13 values from 0.001 to 1000.
+        the best is selected. "auto" selects between 1 and 10 over their number, "paper" among 13 values from
+        0.001 to 1000.
     landmarks : int, "all" or ("kmeans" | "random", int), default=500
         Of what the scorer is made: so many k-means centres, so many random rows, or all training rows. Time
         to score a row is proportional to their number.
     far_field : bool, default=True
         Whether the point at infinity takes part in training, below all levels, so that far rows score low.
     selection : {"contrast", "shuffled", "disagreement"}, default="contrast"
-        How bandwidth and C are selected, always without labels. By telling held-out rows from made-up ones,
-        with shuffled columns and (for "contrast") uniform in a box; or by the disagreement with the levels of
-        held-out rows, as in the paper.
+        How scaling, bandwidth and C are selected, always without labels. By telling held-out rows from
+        made-up ones, with shuffled columns and (for "contrast") uniform in a box; or by the disagreement with
+        the levels of held-out rows, as in the paper.
     calibration : {"cross-fit", "split", "in-sample"}, default="cross-fit"
         Which nominal scores new ones are compared with. "cross-fit": each training row's from a model fitted
         without its fold, scaling, ranks and landmarks included. "split": half of the rows train, the others
         calibrate; exactly valid. "in-sample": the training rows' own, as in the paper; raises more false
         alarms than asked for. Rows beyond the 5,000 used for training calibrate in any case.
-    scaling : {"standard", "robust"} or None, default="standard"
-        How columns are scaled first; learned from the nominal rows.
+    scaling : {"auto", "standard", "robust"} or None, default="auto"
+        How columns are scaled first: by mean and standard deviation, by median and interquartile range, or
+        not at all; "auto" selects among the three. Learned from the nominal rows.
     random_state : int, RandomState or None
         Same seed, same answer, whatever `n_jobs`.
     n_jobs : int or None
@@ -86,6 +90,9 @@ class RankAD(CalibratedDetector):
         In scaled units.
     coefficients_ : ndarray of shape (s,)
     scaling_ : Scaling
+    ranges_ : ColumnRanges
+        What nominal rows span in each column. With `far_field`, a row more than four standard deviations
+        outside loses the excess from its score.
     ranks_, levels_ : ndarray of shape (n_training,)
         The ranks of the training rows and their levels.
     training_rows_ : ndarray of int, shape (n_training,)
@@ -123,7 +130,7 @@ class RankAD(CalibratedDetector):
         far_field: bool = True,
         selection: str = "contrast",
         calibration: str = "cross-fit",
-        scaling: str | None = "standard",
+        scaling: str | None = "auto",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -195,7 +202,8 @@ class RankAD(CalibratedDetector):
         return self
 
     def _score(self, rows: Floats) -> Floats:
-        return self.scorer_.score(self.scaling_.apply(rows), n_jobs=self.n_jobs)
+        scores = self.scorer_.score(self.scaling_.apply(rows), n_jobs=self.n_jobs)
+        return scores - self.ranges_.excess(rows) if self.far_field else scores
 
     @property
     def landmarks_(self) -> Floats:
@@ -219,9 +227,9 @@ class RankAD(CalibratedDetector):
         check_choice("verbose", self.verbose, (True, False))
         check_choice("selection", self.selection, ("contrast", "shuffled", "disagreement"))
         check_choice("calibration", self.calibration, ("cross-fit", "split", "in-sample"))
-        check_choice("scaling", self.scaling, ("standard", "robust", None))
         check_run(self.random_state, self.n_jobs)
         return Plan(
+            resolve_scalings(self.scaling),
             resolve_neighbors(self.n_neighbors),
             resolve_cuts(self.n_levels),
             resolve_bandwidths(self.bandwidth),
@@ -231,6 +239,7 @@ class RankAD(CalibratedDetector):
 
     scorer_: KernelScorer
     scaling_: Scaling
+    ranges_: ColumnRanges
     selection_: SelectionTable | None
     norm_: float
     converged_: bool

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -103,16 +104,17 @@ class PreparedRows:
         self.unit = float(wide.distances[:, :k].mean()) or 1.0
         self._loss = PairLoss(self.levels, far_weight=FAR_SHARE * n if recipe.far_field else 0.0)
         self.n_pairs = self._loss.n_pairs
-        self._far_field = recipe.far_field
+        self._rows, self._recipe = scaled, recipe
+        self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
+
+    @cached_property
+    def _map(self) -> KernelMap:
         # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
         with threadpool_limits(limits=1, user_api="openmp"):
             landmarks = choose_landmarks(
-                scaled,
-                recipe.n_landmarks,
-                recipe.landmarks,
-                seed=int(landmarks_seed.generate_state(1)[0]),
+                self._rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed
             )
-        self._map = KernelMap(scaled, landmarks)
+        return KernelMap(self._rows, landmarks)
 
     def solve(self, sigma: float, pair_weights: Sequence[float]) -> list[FittedRanker]:
         """Train at one bandwidth for several C, given as C times the number of pairs, ascending.
@@ -129,7 +131,7 @@ class PreparedRows:
                     self._map.landmarks * scale + center,
                     features.coefficients(solution.weights),
                     sigma * scale,
-                    self._far_field,
+                    self._recipe.far_field,
                 ),
                 solution,
             )

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankad.experiments.cells import Cell, CellStore, run_cells
-from rankad.experiments.figure1 import (
+from rankad.experiments.cells import Cell
+from rankad.experiments.level_sets import (
     ALPHAS,
+    DEFAULT,
+    KLPE_20,
+    PUBLISHED,
     REDUCED_GRID,
+    THREE_LEVELS,
     Job,
-    Panel,
     cell,
+    compare,
     differences_table,
-    percent,
     picture,
-    summarize,
-    without_surfaces,
 )
+from rankad.experiments.pictures import percent
 from rankad.experiments.results import write_results
 from rankad.experiments.settings import Settings
 
@@ -27,8 +29,7 @@ NAME = "figure-2"
 # 600 rows are the paper's; the first number is the one drawn, and the only one of a quick run.
 SIZES = (600, 5_000)
 N_GRID = 400
-_DEFAULT, _KLPE = "rankAD (default)", "aK-LPE"
-METHODS = (_DEFAULT, "rankAD (three uniform levels)", "rankAD (published)", _KLPE)
+METHODS = (DEFAULT, THREE_LEVELS, PUBLISHED, KLPE_20)
 # The default's symmetric difference may be at most aK-LPE's at these alphas.
 BAR = (0.05, 0.10)
 
@@ -47,29 +48,14 @@ def cells(settings: Settings) -> list[Cell]:
 
 def run(settings: Settings) -> None:
     """Draw the figure, measure what it shows, and write both."""
-    todo = cells(settings)
-    done = run_cells(todo, CellStore(settings.cells), settings.n_jobs, NAME)
-    records = without_surfaces(todo, done)
-    summary = summarize(records)
-    panels = [
-        Panel(each.work.args[0], result, each.key["method"])  # type: ignore[attr-defined]
-        for each, result in zip(todo, done, strict=True)
-        if each.key["drawn"]
-    ]
-    path = settings.out / f"{NAME}.png"
+    found = compare(NAME, cells(settings), settings)
     title = f"Figure 2: level sets of the p-values over the true level sets, {SIZES[0]:,} rows"
-    picture(path, title, panels, (-15.5, 9.5, -9.0, 9.0), 2, (12.5, 10.8))
-    bar = judge(summary)
-    raw = {
-        "settings": {"seed": settings.seed, "quick": settings.quick, "runs": settings.n_runs},
-        "alphas": ALPHAS,
-        "paper": "a picture only, no numbers",
-        "bar": bar,
-        "summary": summary,
-        "cells": records,
-    }
+    path = settings.out / f"{NAME}.png"
+    picture(path, title, found.panels, (-15.5, 9.5, -9.0, 9.0), 2, (12.5, 10.8))
+    bar = judge(found.summary)
     heading = "Volume of the symmetric difference to the true minimum volume set"
-    table = differences_table(NAME, heading, summary, [*_notes(settings), *map(_verdict, bar)])
+    table = differences_table(NAME, heading, found.summary, [*_notes(settings), *map(_verdict, bar)])
+    raw = {"paper": "a picture only, no numbers", "bar": bar, **found.raw}
     write_results(settings.out, NAME, table, raw, [path])
 
 
@@ -79,7 +65,7 @@ def judge(summary: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     judged = []
     for n in sorted({n for n, _ in found}):
         for alpha in BAR:
-            ours, theirs = (found[n, method][ALPHAS.index(alpha)] for method in (_DEFAULT, _KLPE))
+            ours, theirs = (found[n, method][ALPHAS.index(alpha)] for method in (DEFAULT, KLPE_20))
             judged.append({"n": n, "alpha": alpha, "default": ours, "aK-LPE": theirs, "met": ours <= theirs})
     return judged
 
@@ -92,7 +78,9 @@ def _verdict(judged: dict[str, Any]) -> str:
 
 
 def _notes(settings: Settings) -> list[str]:
+    quick = f"**Quick look (--quick)**: one run instead of five, without the {SIZES[1]:,} rows."
     return [
+        *([quick] if settings.quick else []),
         f"Relative to the volume of the true set; mean ± standard error of {settings.n_runs} runs (seed "
         f"{settings.seed}), all methods on the same rows. The paper shows a picture, no numbers.",
         "Published: raw features, three uniform levels, no far field, in-sample ranks; its selection among "

@@ -1,4 +1,4 @@
-"""Every table and figure by name."""
+"""Every table and figure, and the findings, by name."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ EXPERIMENTS = {
     "table-1": "rankad.experiments.table1",
     "figure-1": "rankad.experiments.figure1",
     "figure-2": "rankad.experiments.figure2",
+    "findings": "rankad.experiments.findings",
     "table-3": "rankad.experiments.table3",
 }
 ALL = "all"
@@ -32,7 +33,7 @@ def names(wanted: str) -> list[str]:
         return list(EXPERIMENTS)
     if wanted not in EXPERIMENTS:
         raise ValueError(
-            f"No table or figure is called {wanted!r}; choose {', '.join(sorted(EXPERIMENTS))} or {ALL}."
+            f"No experiment is called {wanted!r}; choose {', '.join(sorted(EXPERIMENTS))} or {ALL}."
         )
     return [wanted]
 

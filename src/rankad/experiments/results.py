@@ -45,15 +45,15 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
 
-    def markdown(self) -> str:
-        """Return the table as Markdown, under a heading."""
+    def markdown(self, heading: str = "##") -> str:
+        """Return the table as Markdown, under a heading of the given depth."""
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(
                     f"Table {self.name!r} has {len(self.columns)} columns, but a row of {len(row)} cells, "
                     f"{list(row)!r}; give every row one cell a column."
                 )
-        lines = [f"## {self.title}", "", _line(self.columns), "|" + "---|" * len(self.columns)]
+        lines = [f"{heading} {self.title}", "", _line(self.columns), "|" + "---|" * len(self.columns)]
         lines += [_line(row) for row in self.rows]
         if self.notes:
             lines += ["", *(f"- {note}" for note in self.notes)]

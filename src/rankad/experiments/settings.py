@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from joblib import cpu_count
 
 __all__ = ["Settings"]
 
@@ -23,8 +24,8 @@ class Settings(NamedTuple):
         From which the seed of every run is derived.
     quick : bool
         Whether to take a cheap look: one run, fewer rows.
-    n_jobs : int
-        Processes that share the cells.
+    n_jobs : int or None
+        Processes that share the cells; None: as many as there are cores, but one where times are taken.
 
     Examples
     --------
@@ -37,12 +38,17 @@ class Settings(NamedTuple):
     data: Path | None = None
     seed: int = 0
     quick: bool = False
-    n_jobs: int = 1
+    n_jobs: int | None = None
 
     @property
     def n_runs(self) -> int:
         """How often everything is repeated: five times as in the paper, or once."""
         return 1 if self.quick else 5
+
+    @property
+    def workers(self) -> int:
+        """How many processes share the cells of an experiment that takes no times."""
+        return self.n_jobs or cpu_count()
 
     @property
     def cells(self) -> Path:

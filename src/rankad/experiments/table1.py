@@ -20,7 +20,7 @@ __all__ = ["NEIGHBORS", "PAPER", "run"]
 
 NAME = "table-1"
 # To be counted up when the work of a cell changes.
-_VERSION = 1
+_VERSION = 2
 
 NEIGHBORS = (5, 10, 20, 40)
 LEVELS = (3, 5, 7, 10)
@@ -102,7 +102,7 @@ def cells(settings: Settings) -> list[Cell]:
 def run(settings: Settings) -> None:
     """Make the table, for both readings of the printed covariances, and write it."""
     todo = cells(settings)
-    done = run_cells(todo, CellStore(settings.cells), settings.n_jobs, NAME)
+    done = run_cells(todo, CellStore(settings.cells), settings.workers, NAME)
     records = [{**cell.key, **result} for cell, result in zip(todo, done, strict=True)]
     summary = [_summarize(reading, records) for reading in _READINGS]
     tables = [

@@ -33,7 +33,7 @@ def run(settings: Settings) -> None:
         )
         for name in SPECS
     ]
-    done = run_cells(todo, CellStore(settings.cells), settings.n_jobs, NAME)
+    done = run_cells(todo, CellStore(settings.cells), settings.workers, NAME)
     rows, records = [], []
     for spec, found in zip(SPECS.values(), done, strict=True):
         share = found["anomalies"] / found["rows"]

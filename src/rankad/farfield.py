@@ -1,0 +1,53 @@
+"""Rows beyond the range of nominal rows, column by column.
+
+A kernel sees a row only through one distance. Where columns keep their own units, a column of small numbers
+hardly counts in that distance, and a row may leave its range a hundredfold unseen. Hence a second look.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankad._arrays import LARGEST, Floats
+
+__all__ = ["ColumnRanges"]
+
+# So many units outside the range of nominal rows are left to the kernel.
+_REACH = 4.0
+
+
+class ColumnRanges(NamedTuple):
+    """The range of nominal rows in each column, and a unit to measure in how far outside a row lies.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (d,)
+    unit : ndarray of shape (d,)
+        Never zero.
+    """
+
+    low: Floats
+    high: Floats
+    unit: Floats
+
+    @classmethod
+    def of(cls, rows: Floats, unit: Floats) -> ColumnRanges:
+        """Return the ranges of some rows."""
+        return cls(rows.min(axis=0), rows.max(axis=0), unit)
+
+    def excess(self, rows: Floats) -> Floats:
+        """Return by how many units, beyond four, each row lies outside in the column where that is most.
+
+        Examples
+        --------
+        >>> ranges = ColumnRanges.of(np.array([[0.0, 0.0], [1.0, 9.0]]), unit=np.array([0.5, 3.0]))
+        >>> ranges.excess(np.array([[0.5, 4.0], [3.0, 9.0], [4.0, -15.0]]))
+        array([0., 0., 2.])
+        """
+        total = np.zeros(len(rows))
+        for column, low, high, unit in zip(rows.T, self.low, self.high, self.unit, strict=True):
+            with np.errstate(over="ignore"):
+                np.maximum(total, np.maximum(low - column, column - high) / unit - _REACH, out=total)
+        return np.minimum(total, LARGEST)
