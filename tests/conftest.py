@@ -8,8 +8,8 @@ import pytest
 
 from rankad import KLPE, EpsilonLPE, RankAD
 
-# The cheapest RankAD that still goes through every stage but selection.
-QUICK = {"landmarks": 20, "bandwidth": "D_K", "random_state": 0}
+# The cheapest RankAD that still goes through every stage but selection: there is one trial.
+QUICK = {"landmarks": 20, "scaling": "standard", "bandwidth": "D_K", "C": 0.1, "random_state": 0}
 
 
 def _quick_rankad(**params):

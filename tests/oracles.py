@@ -239,6 +239,43 @@ def kernel_score(x, landmarks, coefficients, widths, reach=math.inf, far_widths=
     return g - max(0.0, nearest - reach)
 
 
+# -------------------------------------------------------------------------------------------- selection
+
+
+def compare_trials(losses, of_rows):
+    """Relative losses of trials, and the standard errors of their differences to the least.
+
+    `losses[trial][kind]` are those of the rows held out. A trial's mean loss of a kind, a hundredth added, is
+    divided by the least there is of that kind, a hundredth added; its relative loss is the mean over kinds.
+    Where losses are not `of_rows`, nothing is known of their errors.
+    """
+    n_kinds, n_rows = len(losses[0]), len(losses[0][0])
+    means = [[sum(of_kind) / n_rows for of_kind in trial] for trial in losses]
+    least = [min(trial[kind] for trial in means) + 0.01 for kind in range(n_kinds)]
+    relative = [sum((trial[k] + 0.01) / least[k] for k in range(n_kinds)) / n_kinds for trial in means]
+    best = relative.index(min(relative))
+    errors = []
+    for trial in losses:
+        gaps = [
+            sum((trial[k][row] - losses[best][k][row]) / least[k] for k in range(n_kinds)) / n_kinds
+            for row in range(n_rows)
+        ]
+        mean = sum(gaps) / n_rows
+        variance = sum((gap - mean) ** 2 for gap in gaps) / n_rows
+        errors.append(math.sqrt(variance / n_rows) if of_rows else 0.0)
+    return relative, errors
+
+
+def excess(row, nominal, unit, reach=4.0):
+    """By how many units, beyond `reach`, a row leaves the range of nominal rows in the column of most."""
+    found = 0.0
+    for column, value in enumerate(row):
+        values = [other[column] for other in nominal]
+        for outside in (value - max(values), min(values) - value):
+            found = max(found, outside / unit[column] - reach)
+    return found
+
+
 # ------------------------------------------------------------------------------------------ calibration
 
 

@@ -9,8 +9,13 @@ import pytest
 from scipy import stats
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import oracles
 from rankad import KLPE, EpsilonLPE, RankAD
 from rankad.detectors import fitting
+from rankad.selection import folds
+
+# Nothing to select.
+ONE_TRIAL = {"scaling": "standard", "bandwidth": "D_K", "C": 0.1}
 
 
 def rows_of(n, d=3, seed=11):
@@ -112,7 +117,7 @@ def test_an_alpha_too_small_for_the_rows_warns_and_never_alarms(build, nominal):
     assert detector.false_alarm_bound().bound == 0.0
 
 
-@pytest.mark.parametrize("detector", [KLPE(0.01), RankAD(0.01, bandwidth="D_K", random_state=0)], ids=repr)
+@pytest.mark.parametrize("detector", [KLPE(0.01), RankAD(0.01, **ONE_TRIAL, random_state=0)], ids=repr)
 def test_as_many_rows_as_the_warning_asks_for_are_enough(detector):
     rows = rows_of(99)
     with pytest.warns(UserWarning, match="at least 99"):
@@ -155,9 +160,10 @@ def test_higher_scores_are_more_nominal_throughout(build):
 @pytest.mark.parametrize(
     "detector",
     [
-        RankAD(bandwidth="D_K", landmarks=60, random_state=0),
-        RankAD(bandwidth="0.1 D_K", landmarks=60, scaling="robust", random_state=0),
-        RankAD(bandwidth="D_K", landmarks=60, far_field=False, random_state=0),
+        RankAD(**ONE_TRIAL, landmarks=60, random_state=0),
+        RankAD(**{**ONE_TRIAL, "bandwidth": "0.1 D_K", "scaling": "robust"}, landmarks=60, random_state=0),
+        RankAD(**{**ONE_TRIAL, "scaling": None}, landmarks=60, random_state=0),
+        RankAD(**ONE_TRIAL, landmarks=60, far_field=False, random_state=0),
         *(KLPE(n_neighbors=k, statistic=s) for k in (1, 7, 40) for s in ("mean", "kth", "centred")),
         EpsilonLPE(),
     ],
@@ -183,8 +189,8 @@ def everything(detector, new):
         "offset": detector.offset_,
     }
     if isinstance(detector, RankAD):
-        found["losses"] = detector.selection_.losses
-        found["bandwidths"] = detector.selection_.bandwidths
+        found |= detector.selection_._asdict()
+        found["center"], found["scale"] = detector.scaling_
         found["landmarks"] = detector.landmarks_
         found["coefficients"] = detector.coefficients_
         found["training rows"] = detector.training_rows_
@@ -198,11 +204,13 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name, strict=True)
 
 
+TWO_TRIALS = {"scaling": "standard", "bandwidth": ["0.5 D_K", "D_K"], "C": 0.1}
 SEEDED = {
-    "cross-fit": RankAD(bandwidth=["0.5 D_K", "D_K"], landmarks=40, random_state=3),
-    "split": RankAD(bandwidth=["0.5 D_K", "D_K"], landmarks=40, calibration="split", random_state=3),
-    "random landmarks": RankAD(bandwidth=[0.5, 1.0], landmarks=("random", 40), random_state=3),
-    "disagreement": RankAD(bandwidth=[0.5, 1.0], landmarks=40, selection="disagreement", random_state=3),
+    "cross-fit": RankAD(**TWO_TRIALS, landmarks=40, random_state=3),
+    "split": RankAD(**TWO_TRIALS, landmarks=40, calibration="split", random_state=3),
+    "random landmarks": RankAD(**TWO_TRIALS, landmarks=("random", 40), random_state=3),
+    "disagreement": RankAD(**TWO_TRIALS, landmarks=40, selection="disagreement", random_state=3),
+    "scaling": RankAD(**{**TWO_TRIALS, "scaling": "auto", "C": "auto"}, landmarks=40, random_state=3),
     "KLPE": KLPE(calibration="split", random_state=3),
     "EpsilonLPE": EpsilonLPE(calibration="split", random_state=3),
 }
@@ -257,31 +265,144 @@ def test_without_a_seed_fits_differ(quick_rankad, nominal):
 # ----------------------------------------------------------------------- what RankAD selected
 
 
-@pytest.mark.parametrize(("selection", "n_folds"), [("contrast", 2), ("shuffled", 2), ("disagreement", 4)])
-def test_the_selection_table_is_complete_and_its_best_row_was_used(quick_rankad, selection, n_folds):
-    rows = rows_of(120)
-    grid = {"bandwidth": ["0.5 D_K", "D_K", "2 D_K"], "C": [0.01, 0.1]}
+@pytest.mark.parametrize(("selection", "n_kinds"), [("contrast", 2), ("shuffled", 1), ("disagreement", 1)])
+def test_the_selection_table_is_complete_and_its_best_row_was_used(quick_rankad, selection, n_kinds):
+    rows = rows_of(120) * [1.0, 5.0, 0.2]
+    grid = {"scaling": "auto", "bandwidth": ["0.5 D_K", "D_K", "2 D_K"], "C": [0.01, 0.1]}
     detector = quick_rankad(selection=selection, **grid).fit(rows)
     table = detector.selection_
     assert table.criterion == selection
-    assert table.losses.shape == (6, n_folds)
+    assert table.losses.shape == (18, n_kinds)
     assert np.all((table.losses >= 0) & (table.losses <= 1))
-    assert len(set(zip(table.bandwidths, table.C, strict=True))) == 6
+    assert len(set(zip(table.scalings, table.bandwidths, table.C, strict=True))) == 18
+    assert set(table.scalings) == {"standard", "robust", None}
     assert set(table.C) == {0.01, 0.1}
-    np.testing.assert_array_equal(table.mean_losses, table.losses.mean(axis=1))
-    assert table.mean_losses[table.best] == table.mean_losses.min()
-    assert detector.bandwidth_ == table.bandwidths[table.best]
-    assert table.C[table.best] == detector.C_
-    # The scorer is the one that these parameters make.
-    alone = quick_rankad(bandwidth=float(detector.bandwidth_), C=detector.C_, selection=selection).fit(rows)
+    best = table.scalings[table.best], table.bandwidths[table.best], table.C[table.best]
+    assert (detector.bandwidth_, detector.C_) == best[1:]
+    alone = quick_rankad(scaling=best[0]).fit(rows)
+    np.testing.assert_array_equal(alone.scaling_, detector.scaling_)
+
+
+@pytest.mark.parametrize("selection", ["contrast", "shuffled", "disagreement"])
+def test_the_scorer_is_the_one_that_the_selected_parameters_make(quick_rankad, selection):
+    rows = rows_of(120) * [1.0, 5.0, 0.2]
+    grid = {"scaling": ["robust", "auto"][selection == "contrast"], "bandwidth": ["0.5 D_K", "D_K"]}
+    detector = quick_rankad(selection=selection, C=[0.01, 0.1], **grid).fit(rows)
+    table = detector.selection_
+    chosen = {
+        "scaling": table.scalings[table.best],
+        "bandwidth": float(detector.bandwidth_),
+        "C": detector.C_,
+    }
+    alone = quick_rankad(selection=selection, **chosen).fit(rows)
     assert alone.selection_ is None
     np.testing.assert_allclose(alone.score_samples(rows), detector.score_samples(rows), rtol=1e-6, atol=1e-9)
+
+
+def test_the_default_tries_thirty_triples():
+    """Three scalings by five multiples of D_K, which each scaling has its own of, by two C."""
+    rows = rows_of(50, 2) * [1.0, 20.0]
+    detector = RankAD(random_state=0, calibration="in-sample").fit(rows)
+    table = detector.selection_
+    low, middle, high = np.percentile(rows, [25, 50, 75], axis=0)
+    seen = {
+        "standard": standardized(rows, rows),
+        "robust": (rows - middle) / (high - low) * 2 * stats.norm.ppf(0.75),
+        None: rows,
+    }
+    assert table.scalings == ("standard",) * 10 + ("robust",) * 10 + (None,) * 10
+    for at, scaled in zip((0, 10, 20), seen.values(), strict=True):
+        unit = mean_neighbor_distance(scaled, detector.n_neighbors_)
+        multiples = np.repeat([0.25, 0.5, 1, 2, 4], 2)
+        np.testing.assert_allclose(table.bandwidths[at : at + 10], unit * multiples, rtol=1e-9)
+    np.testing.assert_allclose(table.C, [1 / 50, 10 / 50] * 15, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n", "selection", "expected"),
+    [
+        (999, "contrast", 4),
+        (1_000, "contrast", 2),
+        (999, "shuffled", 4),
+        (1_000, "shuffled", 2),
+        (999, "disagreement", 4),
+        (1_000, "disagreement", 4),
+    ],
+)
+def test_few_rows_are_judged_in_more_folds(quick_rankad, monkeypatch, n, selection, expected):
+    dealt = []
+
+    def deal(*given):
+        dealt.append(given[1])
+        return folds(*given)
+
+    monkeypatch.setattr(fitting, "folds", deal)
+    quick_rankad(selection=selection, C=[0.01, 0.1], calibration="in-sample").fit(rows_of(n, 2))
+    assert dealt == [expected]
+
+
+@pytest.mark.parametrize("selection", ["contrast", "shuffled", "disagreement"])
+@pytest.mark.parametrize("far_field", [True, False])
+def test_losses_are_numbers_even_where_there_is_nothing_to_tell(quick_rankad, selection, far_field):
+    """All rows alike: every made-up row is a nominal one, and there are no pairs."""
+    detector = quick_rankad(scaling="auto", C=[0.1, 1.0], selection=selection, far_field=far_field)
+    table = detector.fit(np.ones((40, 3))).selection_
+    for numbers in (table.losses, table.relative_losses, table.standard_errors):
+        assert np.isfinite(numbers).all()
+    np.testing.assert_array_equal(table.relative_losses, np.ones(6))
+    assert table.best == 0
+
+
+def ring(n, rng):
+    """A circle of radius one, blurred."""
+    angle, radius = rng.uniform(0, 2 * np.pi, n), rng.normal(1, 0.1, n)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+
+
+def ring_beside_small_noise(n, rng):
+    """A circle, and six columns a hundredth as wide with nothing to learn in them."""
+    return np.hstack([ring(n, rng), rng.uniform(size=(n, 6)) / 100])
+
+
+def chosen_scaling(detector):
+    return detector.selection_.scalings[detector.selection_.best]
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_columns_of_different_units_are_scaled(quick_rankad, unit, seed):
+    """Of a circle, raw features see one coordinate; with both, shuffled columns are told apart."""
+    rows = ring(200, np.random.default_rng(seed)) * [1.0, unit]
+    detector = quick_rankad(scaling="auto", landmarks=60).fit(rows)
+    assert chosen_scaling(detector) in ("standard", "robust")
+    # What was chosen is what is used: the spread of both columns.
+    np.testing.assert_allclose(detector.scaling_.scale[1] / detector.scaling_.scale[0], unit, rtol=0.2)
+    inside = np.array([[0.0, 0.0], [1.0, 0.0]]) * [1.0, unit]
+    hole, edge = detector.score_samples(inside)
+    assert hole < edge
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_columns_of_small_noise_are_left_small(quick_rankad, seed):
+    """Scaled, six columns of noise drown the circle."""
+    rows = ring_beside_small_noise(200, np.random.default_rng(seed))
+    detector = quick_rankad(scaling="auto", landmarks=60).fit(rows)
+    assert chosen_scaling(detector) is None
+    np.testing.assert_array_equal(detector.scaling_, [np.zeros(8), np.ones(8)])
+
+
+def test_a_scaling_is_only_tried_where_asked_for(quick_rankad):
+    rows = ring(80, np.random.default_rng(0)) * [1.0, 1e4]
+    for scaling in ("standard", "robust", None):
+        table = quick_rankad(scaling=scaling, C=[0.1, 1.0]).fit(rows).selection_
+        assert table.scalings == (scaling, scaling)
+    assert quick_rankad(scaling="auto").fit(rows).selection_.scalings == ("standard", "robust", None)
 
 
 def test_criteria_judge_differently(quick_rankad):
     rows = rows_of(120)
     tables = [
-        quick_rankad(selection=selection, bandwidth=[0.3, 1.0]).fit(rows).selection_.losses.mean(axis=1)
+        quick_rankad(selection=selection, bandwidth=[0.3, 1.0]).fit(rows).selection_.relative_losses
         for selection in ("contrast", "shuffled", "disagreement")
     ]
     assert len({tuple(table) for table in tables}) == 3
@@ -294,7 +415,7 @@ def test_selection_refuses_a_bandwidth_at_which_the_kernel_has_died(quick_rankad
         detector = quick_rankad(bandwidth=["0.0001 D_K", "D_K"], selection=selection, far_field=False)
         table = detector.fit(rows).selection_
         assert table.best == 1
-        assert table.mean_losses[0] == 0.5
+        np.testing.assert_array_equal(table.losses[0], np.full(table.losses.shape[1], 0.5))
 
 
 def mean_neighbor_distance(rows, k):
@@ -332,7 +453,9 @@ def test_forms_of_the_bandwidth(quick_rankad, scaling):
 def test_forms_of_C(quick_rankad):
     rows = rows_of(80, 2)
     assert quick_rankad(C=0.25).fit(rows).C_ == 0.25
-    assert pytest.approx(10 / 80) == quick_rankad(C="auto").fit(rows).C_
+    auto = quick_rankad(C="auto").fit(rows)
+    np.testing.assert_allclose(auto.selection_.C, [1 / 80, 10 / 80], rtol=1e-12)
+    assert auto.C_ in auto.selection_.C
     assert quick_rankad(C=[0.25]).fit(rows).selection_ is None
     several = quick_rankad(C=[1.0, 0.01]).fit(rows)
     assert sorted(several.selection_.C) == [0.01, 1.0]
@@ -375,7 +498,8 @@ def test_forms_of_the_levels(quick_rankad, n_levels):
     if isinstance(n_levels, int):
         cuts = np.arange(1, n_levels) / n_levels
     else:
-        cuts = [0.02, 0.05, 0.1, 0.25, 0.5, 0.75] if n_levels == "tail" else n_levels
+        tail = [0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 0.75]
+        cuts = tail if n_levels == "tail" else n_levels
     np.testing.assert_array_equal(
         detector.levels_, [1 + sum(cut < r for cut in cuts) for r in detector.ranks_]
     )
@@ -398,6 +522,45 @@ def test_far_rows_score_lower_the_farther_they_are(quick_rankad):
     assert np.all(np.diff(detector.score_samples(steps)) < 0)
     flat = quick_rankad(far_field=False).fit(rows_of(100, 2)).score_samples(steps[2:])
     np.testing.assert_array_equal(flat, np.zeros(6))
+
+
+@pytest.mark.parametrize("scaling", ["standard", "robust", None])
+def test_outside_the_range_of_a_column_the_excess_is_subtracted(quick_rankad, scaling):
+    rows = rows_of(100, 2) * [1.0, 1e-6]
+    detector = quick_rankad(scaling=scaling).fit(rows)
+    new = np.random.default_rng(3).standard_cauchy(size=(100, 2)) * [3.0, 3e-6]
+    outside = np.array([oracles.excess(row, rows, rows.std(axis=0)) for row in new])
+    assert 20 < np.count_nonzero(outside) < 80
+    kernels = detector.scorer_.score(detector.scaling_.apply(new))
+    np.testing.assert_allclose(detector.score_samples(new), kernels - outside, rtol=1e-9, atol=1e-12)
+    # Without the far field the kernels are all there is.
+    plain = quick_rankad(scaling=scaling, far_field=False).fit(rows)
+    np.testing.assert_array_equal(
+        plain.score_samples(new), plain.scorer_.score(plain.scaling_.apply(new)), strict=True
+    )
+
+
+def test_ranges_are_those_of_the_training_rows(quick_rankad, monkeypatch):
+    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    rows = rows_of(150, 3) * [1.0, 1e-6, 0.0] + [0.0, 0.0, 7.0]
+    detector = quick_rankad(scaling=None).fit(rows)
+    seen = rows[detector.training_rows_]
+    np.testing.assert_array_equal(detector.ranges_.low, seen.min(axis=0))
+    np.testing.assert_array_equal(detector.ranges_.high, seen.max(axis=0))
+    # A column that does not vary keeps its unit.
+    np.testing.assert_allclose(detector.ranges_.unit, [*seen[:, :2].std(axis=0), 1.0], rtol=1e-12)
+
+
+def test_the_range_of_a_fold_is_that_of_the_other_rows(quick_rankad):
+    """A row that alone leaves a column's range is outside it when held out, and far: so it calibrates."""
+    rows = rows_of(100, 2) * [1.0, 0.0]
+    rows[17, 1] = 1e-6
+    detector = quick_rankad(scaling=None).fit(rows)
+    # One of a hundred: ten standard deviations, and a little less than six beyond four.
+    excess = 1 / math.sqrt(0.01 * 0.99) - 4
+    lowest, second = detector.calibration_.scores[:2]
+    assert second > -1
+    assert lowest == pytest.approx(detector.score_samples(rows[17:18])[0] - excess, abs=1)
 
 
 # -------------------------------------------------------------- many rows: the training cap
@@ -528,7 +691,9 @@ def test_as_published_has_the_papers_selection(published):
     rows, detector = published
     table = detector.selection_
     assert table.criterion == "disagreement"
-    assert table.losses.shape == (273, 4)
+    assert table.losses.shape == (273, 1)
+    assert table.scalings == (None,) * 273
+    assert table.losses[table.best, 0] == table.losses.min()
     unit = mean_neighbor_distance(rows, 20)
     sigmas = np.unique(table.bandwidths)
     np.testing.assert_allclose(sigmas, unit * 2.0 ** np.arange(-10, 11), rtol=1e-9)
@@ -594,6 +759,12 @@ def test_klpe_is_its_naive_twin(statistic, k, d):
     np.testing.assert_array_equal(detector.p_values(new), naive_p_values(outside, inside))
 
 
+def test_rankad_auto_neighbors_are_half_of_the_rows_to_the_two_fifths(quick_rankad):
+    for n, expected in ((200, 6), (400, 8), (2_000, 15)):
+        detector = quick_rankad(calibration="in-sample").fit(rows_of(n, 2))
+        assert detector.n_neighbors_ == expected == math.floor((n / 2) ** 0.4)
+
+
 def test_klpe_auto_is_n_to_the_two_fifths(nominal):
     assert KLPE().fit(rows_of(1_000)).n_neighbors_ == 15
     assert KLPE().fit(nominal).n_neighbors_ == 5
@@ -650,7 +821,7 @@ def test_rows_of_one_rank_leave_nothing_to_learn(detector):
 def test_fits_in_several_threads_leave_blas_as_it_was():
     before = [pool["num_threads"] for pool in threadpool_info()]
     with ThreadPoolExecutor(3) as pool:
-        fits = [pool.submit(RankAD(bandwidth="D_K", random_state=0).fit, rows_of(150)) for _ in range(6)]
+        fits = [pool.submit(RankAD(**ONE_TRIAL, random_state=0).fit, rows_of(150)) for _ in range(6)]
         scores = [fit.result().calibration_.scores for fit in fits]
     for other in scores[1:]:
         np.testing.assert_array_equal(other, scores[0])
@@ -725,6 +896,7 @@ def test_the_bound_of_in_sample_ranks_is_the_covering_one(quick_rankad, far_fiel
         ({"scaling": None, "bandwidth": 1.0}, True),
         ({"scaling": None, "bandwidth": [0.5, 1.0]}, True),
         ({"scaling": "standard", "bandwidth": 1.0}, False),
+        ({"scaling": "auto", "bandwidth": 1.0}, False),
         ({"scaling": None, "bandwidth": "D_K"}, False),
         ({"scaling": None, "bandwidth": [1.0, "D_K"]}, False),
         # Beyond the landmarks' reach the score is not g, and the theorem is about g.

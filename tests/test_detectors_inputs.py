@@ -76,7 +76,11 @@ def test_one_column_cannot_be_shuffled(nominal):
         RankAD(selection="shuffled").fit(nominal[:, :1])
 
 
-@pytest.mark.parametrize("detector", [RankAD(random_state=0), KLPE(), EpsilonLPE(alpha=0.2)], ids=repr)
+@pytest.mark.parametrize(
+    "detector",
+    [RankAD(scaling="standard", C=0.1, random_state=0), KLPE(), EpsilonLPE(alpha=0.2)],
+    ids=repr,
+)
 def test_a_thousand_columns(detector):
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(150, 1_000))
@@ -325,8 +329,8 @@ def test_no_rows_to_judge(build, nominal):
         RankAD(selection="disagreement"),
         RankAD(selection="disagreement", calibration="split"),
         RankAD(selection="shuffled"),
-        RankAD(bandwidth="D_K"),
-        RankAD(bandwidth="D_K", calibration="split"),
+        RankAD(scaling="standard", bandwidth="D_K", C=0.1),
+        RankAD(scaling="standard", bandwidth="D_K", C=0.1, calibration="split"),
     ],
     ids=repr,
 )
@@ -485,8 +489,22 @@ CASES = [
 
 
 def cheap(cls, **params):
-    quick = {"landmarks": 20, "bandwidth": "D_K", "calibration": "split", "random_state": 0}
+    quick = {"landmarks": 20, "scaling": "standard", "bandwidth": "D_K", "C": 0.1, "random_state": 0}
+    quick["calibration"] = "split"
     return cls(**{**(quick if cls is RankAD else {}), **params})
+
+
+@pytest.mark.parametrize("value", ["minmax", "Standard", 0, False, ["standard", None]])
+def test_a_bad_scaling_is_told_what_is_allowed(value, nominal):
+    got = re.escape(f"; got {value!r}.")
+    with pytest.raises(ValueError, match=r"^scaling must be one of 'auto', 'standard', 'robust', None" + got):
+        RankAD(scaling=value).fit(nominal)
+
+
+@pytest.mark.parametrize("cls", [KLPE, EpsilonLPE])
+def test_scaling_is_selected_by_rankad_only(cls, nominal):
+    with pytest.raises(ValueError, match=r"scaling must be one of 'standard', 'robust', None; got 'auto'\."):
+        cls(scaling="auto").fit(nominal)
 
 
 class NoData:

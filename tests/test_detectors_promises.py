@@ -13,6 +13,10 @@ from rankad import KLPE, EpsilonLPE, RankAD
 # How often a test of a true promise may fail, over all seeds there are; the seeds are fixed.
 RISK = 0.001
 
+# Nothing to select, and nothing but the scaling.
+ONE_TRIAL = {"scaling": "standard", "bandwidth": "D_K", "C": 0.2}
+SCALINGS = {"scaling": "auto", "bandwidth": "D_K", "C": 0.2}
+
 # -------------------------------------------------------------------- the paper's 2-D mixture
 
 WEIGHTS = (0.2, 0.8)
@@ -108,7 +112,8 @@ def test_in_sample_ranks_raise_more_false_alarms_than_asked_for(data_folder):
         nominal = table["X"][table["y"] == 0]
     nominal = np.random.default_rng(0).permutation(nominal)
     training, fresh = nominal[:2_000], nominal[2_000:]
-    detector = RankAD(0.01, calibration="in-sample", bandwidth="0.5 D_K", random_state=0).fit(training)
+    one_trial = {"scaling": "standard", "bandwidth": "0.5 D_K", "C": 0.005}
+    detector = RankAD(0.01, calibration="in-sample", **one_trial, random_state=0).fit(training)
     _, high = band(0.01, 2_000, len(fresh))
     assert np.sum(detector.predict(fresh) == -1) > 2 * high
 
@@ -119,10 +124,12 @@ def test_in_sample_ranks_raise_more_false_alarms_than_asked_for(data_folder):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda seed: RankAD(calibration="split", landmarks=20, bandwidth="D_K", alpha=0.1, random_state=seed),
+        lambda seed: RankAD(0.1, calibration="split", landmarks=20, **ONE_TRIAL, random_state=seed),
+        # Of three scalings the best is selected, each time; that must not cost anything.
+        lambda seed: RankAD(0.1, calibration="split", landmarks=20, **SCALINGS, random_state=seed),
         lambda seed: KLPE(calibration="split", alpha=0.1, random_state=seed),
     ],
-    ids=["RankAD", "KLPE"],
+    ids=["RankAD", "RankAD, scaling selected", "KLPE"],
 )
 def test_split_p_values_are_uniform(make):
     """One fresh row for each of 200 fits: its p-value is uniform on 1/20, 2/20, ..., 1."""
@@ -153,9 +160,19 @@ def test_split_p_values_with_ties_are_valid():
         assert stats.binomtest(alarms, 400, alpha, alternative="greater").pvalue > RISK, (alpha, alarms)
 
 
+# Rows and columns.
+SMALL = ((30, 30), (60, 30), (60, 2))
+
+
 @pytest.mark.filterwarnings("ignore:alpha=.* is below the smallest p-value")
-@pytest.mark.parametrize("detector", [KLPE(), EpsilonLPE(), RankAD(bandwidth="D_K")], ids=repr)
-@pytest.mark.parametrize(("n", "d"), [(30, 30), (60, 30), (60, 2)])
+@pytest.mark.parametrize(
+    ("detector", "n", "d"),
+    [
+        *((kind, *size) for kind in (KLPE(), EpsilonLPE(), RankAD(**ONE_TRIAL)) for size in SMALL),
+        (RankAD(**SCALINGS), 60, 2),
+    ],
+    ids=repr,
+)
 def test_small_samples_of_many_columns_raise_no_more_false_alarms(detector, n, d):
     """A row that helps to scale its own columns looks nearer than a fresh one; here that would show."""
     reps, fresh = 60, 50
@@ -224,13 +241,16 @@ SYNTHETIC = {
     "ten columns": lambda rng: rng.normal(size=(300, 10)),
     "few values": lambda rng: rng.integers(0, 3, size=(300, 2)).astype(float),
     "few rows": lambda rng: rng.normal(size=(25, 2)),
+    "many units": lambda rng: rng.normal(size=(300, 3)) * [1.0, 1e-9, 1e6],
+    "small noise": lambda rng: np.hstack([rng.normal(size=(300, 2)), rng.uniform(size=(300, 6)) / 1e6]),
 }
 
 
 FAR_DETECTORS = {
     "default": RankAD(random_state=0, n_jobs=2),
-    "narrow": RankAD(random_state=0, landmarks=20, bandwidth="0.25 D_K"),
-    "wide and robust": RankAD(random_state=0, landmarks=20, bandwidth="4 D_K", scaling="robust"),
+    "narrow": RankAD(random_state=0, landmarks=20, scaling="standard", bandwidth="0.25 D_K", C=0.1),
+    "wide and robust": RankAD(random_state=0, landmarks=20, scaling="robust", bandwidth="4 D_K", C=0.1),
+    "raw": RankAD(random_state=0, landmarks=20, scaling=None, bandwidth="D_K", C=0.1),
     "split": RankAD(random_state=0, calibration="split", alpha=0.2),
     "KLPE": KLPE(),
 }
@@ -239,7 +259,13 @@ FAR_DETECTORS = {
 @pytest.mark.parametrize(
     ("kind", "name"),
     # In a split the spike may be a calibration row, and then lies as far from the training half as rows can.
-    [(kind, name) for kind in FAR_DETECTORS for name in SYNTHETIC if (kind, name) != ("split", "spike")],
+    # Unscaled, it lies a thousand deviations of the other columns away from all rows when it is held out.
+    [
+        (kind, name)
+        for kind in FAR_DETECTORS
+        for name in SYNTHETIC
+        if (kind, name) not in (("split", "spike"), ("raw", "spike"))
+    ],
 )
 def test_a_far_row_gets_the_smallest_p_value(kind, name):
     rows = SYNTHETIC[name](np.random.default_rng(9))
@@ -247,6 +273,23 @@ def test_a_far_row_gets_the_smallest_p_value(kind, name):
     far = far_rows(rows)
     smallest = 1 / (detector.calibration_.scores.size + 1)
     np.testing.assert_array_equal(detector.p_values(far), np.full(len(far), smallest))
+
+
+@pytest.mark.parametrize("scaling", [None, "auto"])
+def test_a_row_far_in_a_column_of_small_units_gets_the_smallest_p_value(scaling):
+    """Beside a circle, columns of noise a millionth as wide: raw features are right, and see no such row."""
+    rng = np.random.default_rng(10)
+    angle, radius = rng.uniform(0, 2 * np.pi, 200), rng.normal(1, 0.1, 200)
+    rows = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), rng.uniform(size=(200, 6)) / 1e6])
+    given = {"scaling": scaling, "bandwidth": "D_K", "C": 0.1, "landmarks": 60, "random_state": 0}
+    detector = RankAD(**given).fit(rows)
+    np.testing.assert_array_equal(detector.scaling_.scale, np.ones(8))
+    far = np.repeat([[1.0, 0.0, *np.full(6, 5e-7)]], 12, axis=0)
+    for column in range(6):
+        far[[column, column + 6], column + 2] += np.array([100, -100]) * rows[:, column + 2].std()
+    np.testing.assert_array_equal(detector.p_values(far), np.full(12, 1 / 201))
+    # The kernels alone take them for the dense place that they are in by all other columns.
+    assert RankAD(**given, far_field=False).fit(rows).p_values(far).min() > 0.2
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)

@@ -53,7 +53,8 @@ def test_levels_do_not_depend_on_the_order_of_the_rows():
 
 
 def test_cuts_as_resolved():
-    assert resolve_cuts("tail") == TAIL_CUTS == (0.02, 0.05, 0.10, 0.25, 0.50, 0.75)
+    assert resolve_cuts("tail") == TAIL_CUTS
+    assert TAIL_CUTS == (0.01, 0.02, 0.035, 0.05, 0.075, 0.10, 0.15, 0.25, 0.50, 0.75)
     assert resolve_cuts(2) == (0.5,)
     assert resolve_cuts(np.int64(4)) == (0.25, 0.5, 0.75)
     assert resolve_cuts((0.1, 0.9)) == (0.1, 0.9)

@@ -18,7 +18,7 @@ EMPTY = "_No results here yet: `make experiments` writes them._"
 NAMES = [
     MADE_WITH,
     *("table-1-printed", "table-1-deviations", "table-2"),
-    *(f"table-3-{part}" for part in ("auc", "test-time", "fit-time", "support", "false-alarms")),
+    *(f"table-3-{part}" for part in ("auc", "test-time", "fit-time", "support", "false-alarms", "tried")),
     *("figure-1", "figure-2"),
     *(f"finding-{number:02d}" for number in range(1, 11)),
 ]

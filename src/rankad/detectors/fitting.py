@@ -45,8 +45,8 @@ _SMALL = 1_000
 AUTO_C = (1.0, 10.0)
 # What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
 _EQUAL_WITHIN = 1e-6
-# Made-up rows of each kind that held-out rows are told from.
-_NEGATIVES = 10_000
+# Made-up rows of each kind per held-out row, and how many at most.
+_NEGATIVES, _MOST_NEGATIVES = 20, 10_000
 
 
 class View(NamedTuple):
@@ -191,7 +191,7 @@ class RankFit:
     def _negatives(self, inside: Floats, outside: Floats, seed: np.random.SeedSequence) -> list[Floats]:
         """Make up rows that are not nominal, by the chosen criterion; none for the paper's."""
         rng = np.random.default_rng(seed)
-        n = _NEGATIVES
+        n = min(_NEGATIVES * len(inside), _MOST_NEGATIVES)
         made_up = []
         if self.detector.selection != "disagreement":
             made_up.append(shuffled_columns(inside, n, rng))

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
 from rankad._arrays import Floats, Ints
@@ -87,10 +88,9 @@ class PreparedRows:
         Pairs in the loss, the point at infinity included.
     """
 
-    def __init__(
-        self, rows: Floats, recipe: Recipe, seed: np.random.SeedSequence, scaling: str | None = None
-    ) -> None:
-        halves_seed, landmarks_seed = seed.spawn(2)
+    def __init__(self, rows: Floats, recipe: Recipe, seed: SeedSequence, scaling: str | None = None) -> None:
+        # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
+        halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
         self._scaling = fit_scaling(rows, scaling)
         scaled = self._scaling.apply(rows)
         n, k = len(scaled), recipe.k
