@@ -25,7 +25,7 @@ class ColumnRanges(NamedTuple):
     ----------
     low, high : ndarray of shape (d,)
     unit : ndarray of shape (d,)
-        Never zero.
+        The standard deviation; infinite for a column that does not vary, which is left to the kernel.
     """
 
     low: Floats
@@ -33,17 +33,21 @@ class ColumnRanges(NamedTuple):
     unit: Floats
 
     @classmethod
-    def of(cls, rows: Floats, unit: Floats) -> ColumnRanges:
+    def of(cls, rows: Floats) -> ColumnRanges:
         """Return the ranges of some rows."""
-        return cls(rows.min(axis=0), rows.max(axis=0), unit)
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        unit = rows.std(axis=0)
+        return cls(low, high, np.where((low < high) & (unit > 0), unit, np.inf))
 
     def excess(self, rows: Floats) -> Floats:
         """Return by how many units, beyond four, each row lies outside in the column where that is most.
 
         Examples
         --------
-        >>> ranges = ColumnRanges.of(np.array([[0.0, 0.0], [1.0, 9.0]]), unit=np.array([0.5, 3.0]))
-        >>> ranges.excess(np.array([[0.5, 4.0], [3.0, 9.0], [4.0, -15.0]]))
+        >>> ranges = ColumnRanges.of(np.array([[0.0, 0.0, 7.0], [1.0, 6.0, 7.0]]))
+        >>> ranges.unit
+        array([0.5, 3. , inf])
+        >>> ranges.excess(np.array([[0.5, 4.0, 7.0], [3.0, 6.0, 7.0], [4.0, -15.0, 99.0]]))
         array([0., 0., 2.])
         """
         total = np.zeros(len(rows))

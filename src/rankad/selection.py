@@ -32,8 +32,8 @@ PAPER_C = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.
 PAPER_MULTIPLES = tuple(2.0**exponent for exponent in range(-10, 11))
 
 
-# Added to the least loss of a kind before others are held against it: a hundredth more or less, where next to
-# nothing goes wrong, is no matter.
+# Added to losses before they are held against the least: a hundredth more or less, where next to nothing goes
+# wrong, is no matter.
 _FLOOR = 0.01
 
 
@@ -45,19 +45,19 @@ class SelectionTable(NamedTuple):
     scalings : tuple of str or None
         The scaling of each trial.
     bandwidths : ndarray of shape (n_trials,)
-        In the units of the caller: multiples of D_K, or sigma itself.
+        sigma, in the units of the trial's scaling: not to be compared between scalings.
     C : ndarray of shape (n_trials,)
     losses : ndarray of shape (n_trials, n_kinds)
         Means over all rows held out; lower is better. The criterion "contrast" has two kinds of loss, by
         shuffled columns and by uniform rows; the others have one.
     relative_losses : ndarray of shape (n_trials,)
         What trials are ordered by: the mean over the kinds, each relative to the least that any trial
-        reached. So each kind counts where it can tell trials apart: uniform rows in few dimensions, where
-        their losses are small numbers beside those of shuffled columns, and shuffled columns in many, where
-        hardly any uniform row is mistaken.
+        reached (0.01 added to both, lest next to nothing be divided by nothing). So each kind counts where it
+        can tell trials apart: uniform rows in few dimensions, where their losses are small numbers beside
+        those of shuffled columns, and shuffled columns in many, where hardly any uniform row is mistaken.
     standard_errors : ndarray of shape (n_trials,)
-        Of the difference of a trial's relative loss to the least of all, over the rows held out; zero for
-        the criterion "disagreement", whose losses are of pairs of rows.
+        Of the difference of a trial's relative loss to the least of all, over the rows held out, the made-up
+        rows taken as given; zero for the criterion "disagreement", whose losses are of pairs of rows.
     criterion : str
     """
 

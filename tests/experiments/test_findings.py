@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import betabinom, spearmanr
 
 from rankad import RankAD
-from rankad.experiments import findings, level_sets, pictures
+from rankad.experiments import findings, level_sets, measures, pictures
 from rankad.experiments.datasets import SPECS, Dataset, DatasetError
 from rankad.experiments.findings import (
     bayes,
@@ -155,14 +155,14 @@ def test_4_in_sample_alarms_are_those_of_in_sample_calibration(clouds):
 
 def test_4_the_band_holds_all_but_one_in_a_hundred():
     for alpha in false_alarms.ALPHAS:
-        low, high = (round(300 * edge) for edge in false_alarms.band(alpha, 400, 300))
+        low, high = (round(300 * edge) for edge in measures.false_alarm_band(alpha, 400, 300))
         r = math.floor(alpha * 401)
         law = betabinom(300, r, 401 - r)
         inside = sum(law.pmf(count) for count in range(low, high + 1))
         # Each edge leaves out half a per cent, as nearly as whole numbers allow.
         assert inside >= 0.99
         assert inside - law.pmf(low) - law.pmf(high) < 0.99
-    assert false_alarms.band(0.01, 50, 300) == (0.0, 0.0)
+    assert measures.false_alarm_band(0.01, 50, 300) == (0.0, 0.0)
 
 
 def test_5_dual_coefficients_reproduce_the_scores():

@@ -120,7 +120,7 @@ class RankFit:
         ranker = view.prepared.solve(sigma, [weight])[0]
         detector.n_neighbors_ = self.recipe.k
         detector.scaling_ = view.scaling
-        detector.ranges_ = ColumnRanges.of(self.training, fit_scaling(self.training, "standard").scale)
+        detector.ranges_ = ColumnRanges.of(self.training)
         detector.ranks_, detector.levels_ = view.prepared.ranks, view.prepared.levels
         detector.bandwidth_, detector.C_ = sigma, C[at]
         detector.scorer_ = ranker.scorer
@@ -229,11 +229,11 @@ class RankFit:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
         What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
-        scaling, K, the bandwidth's multiple, the weight of the pairs, and the units of far-field distances,
+        scaling, K, the bandwidth's multiple, the weight of the pairs, and the unit of distances to landmarks,
         so that far is as far in every fold.
         """
         detector = self.detector
-        rows, widths, unit = view.rows, detector.scorer_.widths, detector.ranges_.unit
+        rows, widths = view.rows, detector.scorer_.widths
         n_folds = _calibration_folds(len(rows))
         deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
@@ -246,7 +246,8 @@ class RankFit:
             scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight])[0]
             scores = scorer.score(rows[held], far_widths=widths)
             if detector.far_field:
-                ranges = ColumnRanges.of(np.delete(self.training, held, axis=0), unit)
+                # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
+                ranges = ColumnRanges.of(np.delete(self.training, held, axis=0))
                 scores -= ranges.excess(self.training[held])
             progress.advance()
             return scores, solution.converged

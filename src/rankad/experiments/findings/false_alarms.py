@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.stats import betabinom
-
 from rankad import RankAD
 from rankad.calibration import Calibration
 from rankad.experiments.cells import Cell
@@ -21,10 +18,10 @@ from rankad.experiments.findings.report import (
     Series,
     draw_dots,
     finding_cell,
-    one_thread,
     quick_note,
     real_split,
 )
+from rankad.experiments.measures import MISS, false_alarm_band, one_thread
 from rankad.experiments.pictures import new_figure, percent
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings
@@ -35,8 +32,6 @@ NAME = "finding-04"
 _VERSION = 1
 
 ALPHAS = (0.01, 0.05, 0.10)
-# The band that a rate leaves with this probability, if all is well.
-MISS = 0.01
 _LABELS = {"in-sample": "in-sample, as published", "cross-fit": "cross-fit, the default"}
 _COLOURS = {"in-sample": LITERAL, "cross-fit": OURS}
 
@@ -57,19 +52,6 @@ def measure(dataset: str, seed: int, n: int, n_test: int, *, data: Path | None) 
             for which, calibration in both.items()
         },
     }
-
-
-def band(alpha: float, n: int, m: int) -> tuple[float, float]:
-    """Return the rates between which false alarms stay, but for one chance in a hundred.
-
-    With n nominal scores and m fresh rows exchangeable with them, the number of p-values at most alpha is
-    beta-binomial with m trials and parameters r and n + 1 - r, where r = floor(alpha (n + 1)).
-    """
-    r = int(np.floor(alpha * (n + 1) + 1e-9))
-    if r == 0:
-        return 0.0, 0.0
-    low, high = betabinom.interval(1 - MISS, m, r, n + 1 - r)
-    return float(low / m), float(high / m)
 
 
 def cells(settings: Settings) -> list[Cell]:
@@ -101,7 +83,7 @@ def report(records: Sequence[Record], settings: Settings) -> Report:
         for i in range(len(ALPHAS))
     }
     bands = {
-        i: [band(alpha, record["n"], record["n_fresh"]) for record in records]
+        i: [false_alarm_band(alpha, record["n"], record["n_fresh"]) for record in records]
         for i, alpha in enumerate(ALPHAS)
     }
     for i, alpha in enumerate(ALPHAS):

@@ -19,15 +19,14 @@ from rankad.experiments.findings.report import (
     Record,
     Report,
     Series,
-    auc,
     draw_dots,
     find,
     finding_cell,
     label_end,
-    one_thread,
     quick_note,
     real_split,
 )
+from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table, mean
 from rankad.experiments.settings import Settings
@@ -41,14 +40,6 @@ _VERSION = 1
 SETS = ("cover", "http", "shuttle", "mammography")
 MULTIPLES = (0.25, 1.0, 4.0, 16.0)
 C = (0.01, 1.0, 100.0)
-# What the findings' first measurement, with another grid, gave on these sets.
-FIRST_MEASURED = {
-    "cover": (0.74, 0.87),
-    "http": (0.66, 1.00),
-    "shuttle": (0.74, 1.00),
-    "mammography": (0.72, 0.86),
-}
-
 WITHOUT, WITH, KLPE_20 = "without, as published", "with the far field, else the same", "aK-LPE"
 _STYLE = {WITHOUT: (LITERAL, "o"), WITH: (OURS, "o"), KLPE_20: (THIRD, "D")}
 # The ray starts at the mean of the larger component and goes up; the rows' last trace is at about 3.
@@ -123,12 +114,7 @@ def report(records: Sequence[Record], settings: Settings) -> Report:
     *measured, ray = records
     figure = new_figure("Finding 3: as published, rows far from all data look nominal again", (12.0, 4.8))
     axes = figure.add_subplot(1, 2, 1)
-    lines = {
-        "true p-value": ("true", THIRD, "--"),
-        "without far field": (WITHOUT, LITERAL, "-"),
-        "with far field": (WITH, OURS, "-"),
-    }
-    for key, colour, style in lines.values():
+    for key, colour, style in (("true", THIRD, "--"), (WITHOUT, LITERAL, "-"), (WITH, OURS, "-")):
         axes.plot(ray["distances"], ray[key], style, color=colour, linewidth=2)
     label_end(axes, ray["distances"], ray[WITHOUT], "without\nfar field", LITERAL)
     label_end(axes, ray["distances"], [0.02], "with it", OURS)
@@ -162,12 +148,7 @@ def report(records: Sequence[Record], settings: Settings) -> Report:
     dots.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=9.5)
     runs, first = len({record["seed"] for record in measured}), measured[0]
     rows = [
-        [
-            SPECS[name].title,
-            *(f"{areas[method][i]:.3f}" for method in _STYLE),
-            "{} and {}".format(*_first(name)),
-        ]
-        for i, name in enumerate(names)
+        [SPECS[name].title, *(f"{areas[method][i]:.3f}" for method in _STYLE)] for i, name in enumerate(names)
     ]
     left_out = ", ".join(SPECS[name].title for name in SETS if name not in names)
     notes = [
@@ -176,13 +157,8 @@ def report(records: Sequence[Record], settings: Settings) -> Report:
         f"{first['n_test']:,} of each kind test. Both rankers: the paper's pairs, and its selection by "
         f"4-fold disagreement among {len(MULTIPLES)} bandwidths and {len(C)} C on {first['n_select']} of "
         "the rows.",
-        "The last column is what the findings report, without and with, from other rows and another grid.",
         f"The ray: bandwidth 2 D_K, C of 10 over the number of rows; at its end the rank is "
         f"{ray[WITHOUT][-1]:.2f} without and {ray[WITH][-1]:.2f} with the far field.",
     ]
-    columns = ["AUC", *_STYLE, "measured before"]
+    columns = ["AUC", *_STYLE]
     return Report(Table(NAME, "3. The far field", columns, rows, notes), figure)
-
-
-def _first(name: str) -> list[str]:
-    return [f"{value:.2f}" for value in FIRST_MEASURED[name]]

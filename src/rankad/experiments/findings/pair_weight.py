@@ -16,9 +16,9 @@ from rankad.experiments.findings.report import (
     find,
     finding_cell,
     mixture_split,
-    one_thread,
     quick_note,
 )
+from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS, new_figure
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings

@@ -18,14 +18,13 @@ from rankad.experiments.findings.report import (
     Record,
     Report,
     Series,
-    auc,
     draw_dots,
     find,
     finding_cell,
-    one_thread,
     quick_note,
     real_split,
 )
+from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import COLOURS, new_figure
 from rankad.experiments.results import Table, mean
 from rankad.experiments.settings import Settings

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
-from threadpoolctl import threadpool_limits
 
-from rankad._arrays import Bools, Floats
 from rankad.experiments.cells import Cell
 from rankad.experiments.datasets import Split
 from rankad.experiments.results import Table
@@ -33,13 +27,11 @@ __all__ = [
     "Record",
     "Report",
     "Series",
-    "auc",
     "draw_dots",
     "find",
     "finding_cell",
     "label_end",
     "mixture_split",
-    "one_thread",
     "quick_note",
     "real_split",
 ]
@@ -115,19 +107,6 @@ def mixture_split(mixture: Mixture, seed: int, n_train: int, n_test: int) -> Spl
     train, nominal = mixture.sample(n_train, rng), mixture.sample(n_test, rng)
     anomalous = rng.uniform(*UNIFORM_BOX, size=nominal.shape)
     return Split(train, np.vstack([nominal, anomalous]), np.repeat([True, False], n_test))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread, and leave it to the reader of the results whether a solver converged."""
-    with threadpool_limits(limits=1), catch_warnings():
-        simplefilter("ignore", ConvergenceWarning)
-        yield
-
-
-def auc(nominal: Bools, scores: Floats) -> float:
-    """Return the area under the ROC curve; higher scores are taken for more nominal."""
-    return float(roc_auc_score(nominal, scores))
 
 
 # ----------------------------------------------------------------------------------------------- the pictures

@@ -15,12 +15,11 @@ from rankad.experiments.findings.report import (
     OURS,
     Record,
     Report,
-    auc,
     finding_cell,
     mixture_split,
-    one_thread,
     quick_note,
 )
+from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import new_figure, percent
 from rankad.experiments.results import Table, mean
 from rankad.experiments.settings import Settings

@@ -19,13 +19,12 @@ from rankad.experiments.findings.report import (
     THIRD,
     Record,
     Report,
-    auc,
     find,
     finding_cell,
-    one_thread,
     quick_note,
     real_split,
 )
+from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import COLOURS, new_figure
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings

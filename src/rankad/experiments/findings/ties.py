@@ -20,13 +20,12 @@ from rankad.experiments.findings.report import (
     THIRD,
     Record,
     Report,
-    auc,
     find,
     finding_cell,
-    one_thread,
     quick_note,
     real_split,
 )
+from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import new_figure, percent
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings

@@ -1,0 +1,52 @@
+"""What several experiments measure, and under which conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from scipy.stats import betabinom
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from rankad._arrays import Bools, Floats
+
+__all__ = ["MISS", "auc", "false_alarm_band", "one_thread"]
+
+# False alarms miss their band with this probability, if all is well.
+MISS = 0.01
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread, and leave it to the reader of the results whether a solver converged."""
+    with threadpool_limits(limits=1), catch_warnings():
+        simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def auc(nominal: Bools, scores: Floats) -> float:
+    """Return the area under the ROC curve; higher scores are taken for more nominal."""
+    return float(roc_auc_score(nominal, scores))
+
+
+def false_alarm_band(alpha: float, n: int, m: int) -> tuple[float, float]:
+    """Return the rates between which false alarms stay, but for one chance in a hundred.
+
+    With n nominal scores and m fresh rows exchangeable with them, the number of p-values at most alpha is
+    beta-binomial with m trials and parameters r and n + 1 - r, where r = floor(alpha (n + 1)).
+
+    Examples
+    --------
+    >>> low, high = false_alarm_band(0.05, 2_000, 10_000)
+    >>> round(low, 3), round(high, 3)
+    (0.037, 0.064)
+    """
+    r = int(np.floor(alpha * (n + 1) + 1e-9))
+    if r == 0:
+        return 0.0, 0.0
+    low, high = betabinom.interval(1 - MISS, m, r, n + 1 - r)
+    return float(low / m), float(high / m)
