@@ -37,9 +37,10 @@ T = TypeVar("T")
 
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
-# Folds of the cross-fitted calibration; small samples can afford, and need, models nearer to the final one.
+# Folds of the cross-fitted calibration. Small samples, and kernels as wide as D_K, can afford models nearer
+# to the final one, and need them: there g changes with every row.
 _CALIBRATION_FOLDS = 10
-_CALIBRATION_FOLDS_SMALL = 20
+_CALIBRATION_FOLDS_MANY = 20
 _SMALL = 1_000
 # What C="auto" tries, over the number of training rows.
 AUTO_C = (1.0, 10.0)
@@ -65,8 +66,10 @@ class View(NamedTuple):
         return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed))
 
 
-def _calibration_folds(n: int) -> int:
-    return min(n, _CALIBRATION_FOLDS if n >= _SMALL else _CALIBRATION_FOLDS_SMALL)
+def _calibration_folds(n: int, multiple: float = 0.0) -> int:
+    """Return the number of folds for n rows and a kernel so many times as wide as D_K."""
+    many = n < _SMALL or multiple >= 1.0
+    return min(n, _CALIBRATION_FOLDS_MANY if many else _CALIBRATION_FOLDS)
 
 
 class RankFit:
@@ -234,7 +237,7 @@ class RankFit:
         """
         detector = self.detector
         rows, widths = view.rows, detector.scorer_.widths
-        n_folds = _calibration_folds(len(rows))
+        n_folds = _calibration_folds(len(rows), detector.bandwidth_ / view.prepared.unit)
         deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
         progress = Progress("calibration", n_folds, detector.verbose)
