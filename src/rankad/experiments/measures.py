@@ -43,7 +43,7 @@ def false_alarm_band(alpha: float, n: int, m: int) -> tuple[float, float]:
     --------
     >>> low, high = false_alarm_band(0.05, 2_000, 10_000)
     >>> round(low, 3), round(high, 3)
-    (0.037, 0.064)
+    (0.037, 0.065)
     """
     r = int(np.floor(alpha * (n + 1) + 1e-9))
     if r == 0:
