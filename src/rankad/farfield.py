@@ -51,7 +51,7 @@ class ColumnRanges(NamedTuple):
         array([0., 0., 2.])
         """
         total = np.zeros(len(rows))
-        for column, low, high, unit in zip(rows.T, self.low, self.high, self.unit, strict=True):
-            with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):
+            for column, low, high, unit in zip(rows.T, self.low, self.high, self.unit, strict=True):
                 np.maximum(total, np.maximum(low - column, column - high) / unit - _REACH, out=total)
         return np.minimum(total, LARGEST)

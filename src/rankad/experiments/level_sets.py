@@ -7,7 +7,6 @@ drawn.
 from __future__ import annotations
 
 import base64
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -18,11 +17,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from sklearn.exceptions import ConvergenceWarning
 
 from rankad import KLPE, RankAD
 from rankad._arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
+from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS, new_figure, percent, save, tint
 from rankad.experiments.results import Table, mean, standard_error
 from rankad.experiments.settings import Settings
@@ -164,9 +163,8 @@ def level_differences(
 def measure(job: Job) -> dict[str, Any]:
     """Do the work of one cell: fit, compare with the truth, and keep the scores to draw, where asked for."""
     mixture = _MIXTURES[job.mixture]
-    with warnings.catch_warnings():
-        # Whether it converged is part of the result.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Whether it converged is part of the result.
+    with one_thread():
         detector = METHODS[job.method](job.seed, job.n).fit(job.rows())
     result: dict[str, Any] = level_differences(detector, mixture, job.n_grid)
     for name in ("bandwidth", "C", "converged"):

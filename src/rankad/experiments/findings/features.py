@@ -26,7 +26,7 @@ from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table, mean
 from rankad.experiments.settings import Settings
-from rankad.experiments.table3 import PAPER_AUC
+from rankad.experiments.table3 import paper_auc
 
 __all__ = ["NAME", "cells", "report"]
 
@@ -34,8 +34,6 @@ NAME = "finding-06"
 _VERSION = 1
 
 KLPE_20, RANKAD = "aK-LPE", "rankAD"
-# The columns of these in the paper's table 3.
-PAPER_COLUMN = {KLPE_20: 3, RANKAD: 0}
 _SCALINGS = {"raw": None, "standardized": "standard"}
 
 
@@ -93,7 +91,7 @@ def report(records: Sequence[Record], settings: Settings) -> Report:
         for method in (KLPE_20, RANKAD)
         for features in _SCALINGS
     }
-    paper = {method: [PAPER_AUC[name][at] for name in names] for method, at in PAPER_COLUMN.items()}
+    paper = {method: [paper_auc(name, method) for name in names] for method in (KLPE_20, RANKAD)}
     away = {
         features: mean([abs(a - b) for a, b in zip(areas[KLPE_20, features], paper[KLPE_20], strict=True)])
         for features in _SCALINGS

@@ -28,7 +28,7 @@ from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import COLOURS, new_figure
 from rankad.experiments.results import Table, mean
 from rankad.experiments.settings import Settings
-from rankad.experiments.table3 import PAPER_AUC
+from rankad.experiments.table3 import paper_auc
 
 __all__ = ["NAME", "cells", "report"]
 
@@ -36,8 +36,8 @@ NAME = "finding-07"
 _VERSION = 1
 
 NEIGHBORS = (5, 20, 40)
-# The paper's; its figures for aK-LPE are in this column of its table 3.
-K, PAPER_COLUMN = 20, 3
+# The paper's.
+K = 20
 
 
 def measure(dataset: str, k: int, seed: int, n: int, n_test: int, *, data: Path | None) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def report(records: Sequence[Record], settings: Settings) -> Report:
         f"Finding 7: the two readings of aK-LPE's average differ by up to {apart:.3f} in AUC at k = {K}",
         (12.0, 5.2),
     )
-    paper = [PAPER_AUC[name][PAPER_COLUMN] for name in names]
+    paper = [paper_auc(name, "aK-LPE") for name in names]
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
     draw_dots(
         left,
