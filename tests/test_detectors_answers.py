@@ -147,11 +147,11 @@ def test_the_middle_scores_higher_than_the_edge_and_the_edge_higher_than_far_awa
 
 
 def test_higher_scores_are_more_nominal_throughout(build):
-    """Against the true density: a rank correlation far above nought."""
-    detector = build().fit(rows_of(300, 2))
+    """Against the true density: a rank correlation far above nought, mean over five samples."""
     new = rows_of(200, 2, seed=1) * 1.5
     truth = -np.sum(new**2, axis=1)
-    assert stats.spearmanr(detector.score_samples(new), truth).statistic > 0.8
+    scores = [build().fit(rows_of(300, 2, seed)).score_samples(new) for seed in range(2, 7)]
+    assert np.mean([stats.spearmanr(found, truth).statistic for found in scores]) > 0.8
 
 
 # ------------------------------------------------------- one row at a time, threads, seeds

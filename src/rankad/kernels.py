@@ -7,6 +7,7 @@ scorer is ``g(x) = sum_l a_l k(x, z_l)`` over landmarks ``z_l``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from sklearn.cluster import KMeans
 
 from rankad._arrays import Floats, Ints, in_blocks
 
-__all__ = ["KernelFeatures", "KernelMap", "KernelScorer", "choose_landmarks", "rbf_kernel"]
+__all__ = ["KernelFeatures", "KernelMap", "KernelScorer", "choose_landmarks", "rbf_kernel", "score_many"]
 
 # The landmarks' kernel matrix, whose diagonal is one, is factorized until no more than this is left of it.
 TOLERANCE = 1e-8
@@ -70,8 +71,40 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
     if method == "random":
         chosen = np.random.default_rng(seed).choice(len(distinct), n_landmarks, replace=False)
         return distinct[np.sort(chosen)]
-    clusters = KMeans(n_landmarks, n_init=1, max_iter=20, tol=1e-3, random_state=seed).fit(rows)
+    start = rows[_spread_out(rows, np.random.default_rng(seed).random(n_landmarks))]
+    clusters = KMeans(n_landmarks, init=start, n_init=1, max_iter=5, tol=1e-3).fit(rows)
     return np.ascontiguousarray(clusters.cluster_centers_, dtype=np.float64)
+
+
+@numba.njit(cache=True, nogil=True)
+def _spread_out(rows, draws):  # type: ignore[no-untyped-def]
+    """Choose one row per draw in [0, 1), each with probability proportional to its squared distance to those
+    chosen before: k-means++ with one trial a centre, for rows of which more than so many are distinct.
+    """
+    n, d = rows.shape
+    chosen = np.empty(draws.shape[0], dtype=np.int64)
+    chosen[0] = min(n - 1, int(draws[0] * n))
+    nearest = np.full(n, np.inf)
+    for step in range(draws.shape[0]):
+        if step:
+            left = draws[step] * nearest.sum()
+            at = 0
+            last = 0
+            for row in range(n):
+                if nearest[row] > 0.0:
+                    last = row
+                    left -= nearest[row]
+                    if left < 0.0:
+                        break
+            at = last
+            chosen[step] = at
+        for row in range(n):
+            squared = 0.0
+            for column in range(d):
+                gap = rows[row, column] - rows[chosen[step], column]
+                squared += gap * gap
+            nearest[row] = min(nearest[row], squared)
+    return chosen
 
 
 def rbf_kernel(rows: Floats, landmarks: Floats, sigma: float) -> Floats:
@@ -208,6 +241,42 @@ class KernelScorer:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
+def score_many(scorers: Sequence[KernelScorer], rows: Floats) -> Floats:
+    """Return the scores of rows by scorers that share landmarks and differ by one factor in all widths.
+
+    Distances are computed once. Equal to `KernelScorer.score` of each but for rounding.
+
+    Parameters
+    ----------
+    scorers : sequence of KernelScorer
+        With the very same landmarks and `far_field`.
+    rows : ndarray of shape (n, d)
+
+    Returns
+    -------
+    ndarray of shape (n_scorers, n)
+    """
+    first = scorers[0]
+    landmarks, far_field = first.landmarks, first.far_field
+    if not all(s.landmarks is landmarks and s.far_field == far_field for s in scorers):
+        raise ValueError("scorers must share their landmarks and far_field.")
+    ratios = np.array([first.widths[0] / scorer.widths[0] for scorer in scorers])
+    if not all(np.allclose(first.widths, r * s.widths) for r, s in zip(ratios, scorers, strict=True)):
+        raise ValueError("The widths of scorers must be multiples of one another.")
+    # All landmarks are laid out, whichever have a coefficient: every scorer has others that have none.
+    layout = _lay_out(landmarks, np.ones(len(landmarks)), first.widths)
+    coefficients = np.zeros((len(scorers), layout.columns.shape[1]))
+    coefficients[:, : len(landmarks)] = [scorer.coefficients for scorer in scorers]
+    reach = FAR_REACH if far_field else math.inf
+
+    def block(begin: int, end: int) -> Floats:
+        part = np.ascontiguousarray(rows[begin:end], dtype=np.float64)
+        center, scale, columns, *_ = layout
+        return np.asarray(_many_scores(part, center, scale, columns, coefficients, ratios, reach))
+
+    return np.concatenate(in_blocks(block, len(rows), _BLOCK), axis=1)
+
+
 class _Layout(NamedTuple):
     """A scorer as `_kernel_scores` reads it: a landmark z is at ``(z - center) * scale``.
 
@@ -280,6 +349,44 @@ def _kernel_scores(rows, center, scale, columns, coefficients, silent, reach):  
                 score -= max(0.0, nearest - reach)
         scores[row] = score
     return scores
+
+
+@numba.njit(cache=True, nogil=True)
+def _many_scores(rows, center, scale, columns, coefficients, ratios, reach):  # type: ignore[no-untyped-def]
+    """Do as `_kernel_scores` for several coefficients and widths; `ratios` are of the first to each width."""
+    n, d = rows.shape
+    scores = np.empty((ratios.shape[0], n))
+    point = np.empty(d)
+    squared = np.empty(columns.shape[1])
+    powers = np.empty(columns.shape[1])
+    for row in range(n):
+        for column in range(d):
+            point[column] = (rows[row, column] - center[column]) * scale[column]
+        _square_distances(point, columns, squared)
+        nearest = _least_root(squared, columns.shape[1]) * _UNIT if reach < np.inf else 0.0
+        for trial in range(ratios.shape[0]):
+            ratio = ratios[trial]
+            if trial == 0 or ratio != ratios[trial - 1]:
+                _raise(squared, ratio * ratio, powers)
+            score = _dot(powers, coefficients[trial])
+            if reach < np.inf:
+                score -= max(0.0, nearest * ratio - reach)
+            scores[trial, row] = score
+    return scores
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+def _raise(squared, factor, powers):  # type: ignore[no-untyped-def]
+    for landmark in range(squared.shape[0]):
+        powers[landmark] = _power(squared[landmark] * factor)
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _dot(powers, coefficients):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for landmark in range(coefficients.shape[0]):
+        total += coefficients[landmark] * powers[landmark]
+    return total
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract"})

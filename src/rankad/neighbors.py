@@ -21,6 +21,7 @@ from rankad._arrays import LARGEST, Bools, Floats, Ints, in_blocks
 __all__ = [
     "Neighbors",
     "nearest_neighbors",
+    "neighbors_among",
     "radius_counts",
     "random_halves",
     "split_distances",
@@ -107,6 +108,40 @@ def nearest_neighbors(
             np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
         )
     raise ValueError(f"method must be 'auto', 'tree' or 'scan', got {method!r}.")
+
+
+def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkage: float) -> Neighbors:
+    """Find the k nearest neighbours of every kept row among the kept rows, exactly, given others' work.
+
+    The neighbours of all rows are known, in units that may differ. A row that is not among them is farther
+    than the last of them; where that proves that no nearer one was missed, no search is needed.
+
+    Parameters
+    ----------
+    kept : ndarray of int, shape (m,)
+        Positions among all rows.
+    k : int
+        At most ``m - 1``.
+    rows : ndarray of shape (m, d)
+        The kept rows, in units of their own.
+    known : Neighbors
+        Of every row among all rows.
+    shrinkage : float
+        No distance between `rows` is less than this times what it is in the units of `known`.
+    """
+    if not 1 <= k < len(kept):
+        raise ValueError(f"k must lie between 1 and {len(kept) - 1}, the number of other rows; got {k}.")
+    own = np.ascontiguousarray(rows, dtype=np.float64)
+    _check_range(own)
+    place = np.full(len(known.indices), -1, dtype=np.int64)
+    place[kept] = np.arange(len(kept))
+    distances, found = _nearest_of(own, known.indices[kept], place, k)
+    complete = known.indices.shape[1] == len(known.indices) - 1
+    proven = known.distances[kept, -1] * (shrinkage * (1 - _ROUNDING))
+    unsure = np.flatnonzero(~(distances[:, -1] <= (np.inf if complete else proven)))
+    if unsure.size:
+        distances[unsure], found[unsure] = _scan(np.ascontiguousarray(own.T), own, unsure, k, True)
+    return Neighbors(distances, found)
 
 
 def radius_counts(
@@ -253,6 +288,43 @@ def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _nearest_of(rows, candidates, place, k):  # type: ignore[no-untyped-def]
+    """Find the k nearest of each row's candidates that have a place among the rows; infinite where few have."""
+    distances = np.empty((rows.shape[0], k))
+    indices = np.zeros((rows.shape[0], k), dtype=np.int64)
+    for row in range(rows.shape[0]):
+        best = distances[row]
+        where = indices[row]
+        best[:] = np.inf
+        for position in range(candidates.shape[1]):
+            other = place[candidates[row, position]]
+            if other < 0:
+                continue
+            total = 0.0
+            for column in range(rows.shape[1]):
+                gap = rows[other, column] - rows[row, column]
+                total += gap * gap
+            if total < best[k - 1]:
+                _insert(best, where, total, other)
+        for at in range(k):
+            best[at] = np.sqrt(best[at])
+    return distances, indices
+
+
+@numba.njit(cache=True, nogil=True)
+def _insert(best, where, value, row):  # type: ignore[no-untyped-def]
+    """Insert a value below the last into the ascending `best`; return what is last then."""
+    place = best.shape[0] - 1
+    while place > 0 and best[place - 1] > value:
+        best[place] = best[place - 1]
+        where[place] = where[place - 1]
+        place -= 1
+    best[place] = value
+    where[place] = row
+    return best[best.shape[0] - 1]
+
+
+@numba.njit(cache=True, nogil=True)
 def _squared_distances(columns, query, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     for column in range(columns.shape[0]):
@@ -277,16 +349,10 @@ def _scan(columns, asked, which, k, own):  # type: ignore[no-untyped-def]
         best = distances[position]
         where = indices[position]
         best[:] = np.inf
+        worst = np.inf
         for row in range(n):
-            value = squared[row]
-            if value < best[k - 1]:
-                place = k - 1
-                while place > 0 and best[place - 1] > value:
-                    best[place] = best[place - 1]
-                    where[place] = where[place - 1]
-                    place -= 1
-                best[place] = value
-                where[place] = row
+            if squared[row] < worst:
+                worst = _insert(best, where, squared[row], row)
         for place in range(k):
             best[place] = np.sqrt(best[place])
     return distances, indices
@@ -315,11 +381,11 @@ def _first_in_other_half(distances, indices, half, k):  # type: ignore[no-untype
     found = np.zeros(n, dtype=np.int64)
     for row in range(n):
         kept = 0
-        for position in range(width):
-            if half[indices[row, position]] != half[row]:
-                out[row, kept] = distances[row, position]
-                kept += 1
-                if kept == k:
-                    break
+        position = 0
+        while position < width and kept < k:
+            # Written whether it counts or not: halves are random, and a branch would be mispredicted.
+            out[row, kept] = distances[row, position]
+            kept += half[indices[row, position]] ^ half[row]
+            position += 1
         found[row] = kept
     return out, found

@@ -157,8 +157,9 @@ def _laplacian_product(  # type: ignore[no-untyped-def]
     n = f.shape[0]
     width = vectors.shape[1]
     count = np.zeros(n_levels + 1)
-    total = np.zeros((n_levels + 1, width))
-    met = np.zeros(width)
+    total = np.zeros((n_levels + 1, width), vectors.dtype)
+    met = np.zeros(width, vectors.dtype)
+    twice = vectors.dtype.type(2.0 * weight)
     start = n
     for position in range(n - 1, -1, -1):
         i = order[position]
@@ -179,8 +180,9 @@ def _laplacian_product(  # type: ignore[no-untyped-def]
             for column in range(width):
                 met[column] += total[node, column]
             node -= node & -node
+        own = vectors.dtype.type(c)
         for column in range(width):
-            out[i, column] += 2.0 * weight * (c * vectors[i, column] - met[column])
+            out[i, column] += twice * (own * vectors[i, column] - met[column])
     count[:] = 0.0
     total[:] = 0.0
     stop = 0
@@ -203,8 +205,9 @@ def _laplacian_product(  # type: ignore[no-untyped-def]
             for column in range(width):
                 met[column] += total[node, column]
             node -= node & -node
+        own = vectors.dtype.type(c)
         for column in range(width):
-            out[j, column] += 2.0 * weight * (c * vectors[j, column] - met[column])
+            out[j, column] += twice * (own * vectors[j, column] - met[column])
 
 
 @dataclass(frozen=True)
@@ -226,11 +229,11 @@ class PairLossAt:
     _order: Ints
 
     def hessian_product(self, vectors: Floats) -> Floats:
-        """Return the (generalised) Hessian times `vectors`, of shape (n,) or (n, s)."""
+        """Return the (generalised) Hessian times `vectors`, of shape (n,) or (n, s), in their precision."""
         columns = np.ascontiguousarray(vectors.reshape(len(vectors), -1))
         loss = self._loss
         far = loss.far_weight * loss.shape.curvature(self._scores)
-        out = far[:, None] * columns
+        out = far.astype(columns.dtype)[:, None] * columns
         for margin, weight in zip(loss.shape.margins, loss.shape.weights, strict=True):
             _laplacian_product(
                 self._scores, loss.levels, self._order, loss.n_levels, margin, weight, columns, out

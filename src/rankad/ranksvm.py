@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import linalg
 
-from rankad._arrays import Floats
+from rankad._arrays import Floats, Singles
 
 __all__ = ["RankSVMSolution", "solve_path", "solve_ranksvm"]
 
@@ -29,6 +29,10 @@ _MAX_CG_STEPS = 50
 # The line search ends when the slope has fallen to this share of what it was.
 _SLOPE_LEFT = 0.1
 _MAX_LINE_STEPS = 30
+# With a curvature above this in any feature, single precision may lose the identity that is added to it.
+_SINGLE_LIMIT = 1e5
+# Features below this are nothing beside those of order one, but their products would be subnormal, and slow.
+_SINGLE_ZERO = 1e-12
 
 
 class LossAt(Protocol):
@@ -38,7 +42,7 @@ class LossAt(Protocol):
     def value(self) -> float: ...
     @property
     def gradient(self) -> Floats: ...
-    def hessian_product(self, vectors: Floats) -> Floats: ...
+    def hessian_product(self, vectors: Any) -> Any: ...
 
 
 class Loss(Protocol):
@@ -110,6 +114,8 @@ def solve_ranksvm(
     if not (math.isfinite(C) and C > 0):
         raise ValueError(f"C must be finite and > 0, got {C!r}.")
     Z = np.ascontiguousarray(features)
+    single = Z.astype(np.float32)
+    single[np.abs(single) < _SINGLE_ZERO] = 0.0
     w = np.zeros(Z.shape[1]) if start is None else np.array(start, dtype=np.float64)
     f = Z @ w
     at = loss.at(f)
@@ -125,7 +131,7 @@ def solve_ranksvm(
             converged = True
             break
         for accuracy in _ACCURACIES:
-            step = _newton_step(Z, at, C, gradient, accuracy)
+            step = _newton_step(Z, single, at, C, gradient, accuracy)
             slope = float(gradient @ step)
             decrement = math.sqrt(max(0.0, -slope))
             # A loose solution may miss a soft direction: only a tight one may end the search.
@@ -157,12 +163,31 @@ def solve_path(
         yield solution
 
 
-def _newton_step(Z: Floats, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
-    """Solve ``H step = -gradient``: factorize H, unless it is large and conjugate gradients are quick."""
+def _newton_step(
+    Z: Floats, single: Singles, at: LossAt, C: float, gradient: Floats, accuracy: float
+) -> Floats:
+    """Solve ``H step = -gradient``: factorize H, unless it is large and conjugate gradients are quick.
+
+    H is formed and factorized in single precision where that leaves it positive definite. A step needs no
+    more: what it leads to is measured in double precision, and so is when to stop.
+    """
     if Z.shape[1] > DENSE_LIMIT:
         step = _conjugate_gradients(Z, at, C, gradient, accuracy)
         if step is not None:
             return step
+    hessian = _hessian(single, at, C)
+    try:
+        if hessian.diagonal().max() > _SINGLE_LIMIT:
+            raise linalg.LinAlgError
+        factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        factor = linalg.cho_factor(_hessian(Z, at, C), lower=True, overwrite_a=True, check_finite=False)
+    step = linalg.cho_solve(factor, gradient.astype(factor[0].dtype), check_finite=False)
+    return np.asarray(-step, dtype=np.float64)
+
+
+def _hessian(Z: Floats | Singles, at: LossAt, C: float) -> Floats | Singles:
+    """Return the lower triangle of ``I + C Z' loss'' Z``; what is above it means nothing."""
     product = at.hessian_product(Z)
     # Rows whose pairs are all in order have no part in the Hessian; where C is large, those are most.
     active = np.flatnonzero(product.any(axis=1))
@@ -170,14 +195,13 @@ def _newton_step(Z: Floats, at: LossAt, C: float, gradient: Floats, accuracy: fl
     hessian = _lower_product(rows, product if active.size == len(Z) else product[active])
     hessian *= C
     hessian.flat[:: Z.shape[1] + 1] += 1.0
-    factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-    return np.asarray(-linalg.cho_solve(factor, gradient, check_finite=False))
+    return hessian
 
 
-def _lower_product(left: Floats, right: Floats) -> Floats:
+def _lower_product(left: Floats | Singles, right: Floats | Singles) -> Floats | Singles:
     """Return the lower triangle of the symmetric ``left' right``; what is above it means nothing."""
     s = left.shape[1]
-    out = np.zeros((s, s))
+    out = np.zeros((s, s), left.dtype)
     width = max(1, -(-s // 4))
     for begin in range(0, s, width):
         out[begin:, begin : begin + width] = left[:, begin:].T @ right[:, begin : begin + width]

@@ -15,8 +15,9 @@ from rankad.calibration import Calibration
 from rankad.detectors.plan import Plan
 from rankad.detectors.ranker import Bandwidth, PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
-from rankad.kernels import KernelScorer
+from rankad.kernels import KernelScorer, score_many
 from rankad.levels import disagreement
+from rankad.neighbors import nearest_neighbors
 from rankad.ranks import auto_neighbors
 from rankad.scaling import Scaling, fit_scaling
 from rankad.selection import (
@@ -37,10 +38,10 @@ T = TypeVar("T")
 
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
-# Folds of the cross-fitted calibration. Small samples, and kernels as wide as D_K, can afford models nearer
-# to the final one, and need them: there g changes with every row.
-_CALIBRATION_FOLDS = 10
-_CALIBRATION_FOLDS_MANY = 20
+# Folds of the cross-fitted calibration: models of 95 % of the rows are near enough to the final one.
+_CALIBRATION_FOLDS = 20
+# Neighbours known of all rows, in multiples of K, from which folds take theirs.
+_KNOWN_NEIGHBORS = 6
 _SMALL = 1_000
 # What C="auto" tries, over the number of training rows.
 AUTO_C = (1.0, 10.0)
@@ -64,12 +65,6 @@ class View(NamedTuple):
         scaling = fit_scaling(rows, name)
         scaled = scaling.apply(rows)
         return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed))
-
-
-def _calibration_folds(n: int, multiple: float = 0.0) -> int:
-    """Return the number of folds for n rows and a kernel so many times as wide as D_K."""
-    many = n < _SMALL or multiple >= 1.0
-    return min(n, _CALIBRATION_FOLDS_MANY if many else _CALIBRATION_FOLDS)
 
 
 class RankFit:
@@ -140,7 +135,7 @@ class RankFit:
         if self.n_trials > 1:
             smallest -= -(-n_training // self._n_selection_folds)
         elif self.detector.calibration == "cross-fit":
-            smallest -= -(-n_training // _calibration_folds(n_training))
+            smallest -= -(-n_training // min(n_training, _CALIBRATION_FOLDS))
         most = smallest // 2
         k = self.plan.k
         if k is None:
@@ -178,12 +173,13 @@ class RankFit:
             losses: list[list[Floats]] = []
             for view in views:
                 prepared = PreparedRows(np.delete(view.rows, held, axis=0), recipe, fit_seed)
-                judge = self._judge(view, held, negatives)
                 weights = [value * view.prepared.n_pairs for value in C]
+                scorers: list[KernelScorer] = []
                 for bandwidth in bandwidths:
                     rankers = prepared.solve(bandwidth.sigma(prepared.unit), weights)
-                    losses += [judge(ranker.scorer) for ranker in rankers]
+                    scorers += [ranker.scorer for ranker in rankers]
                     progress.advance()
+                losses += self._judge(scorers, view, held, negatives)
             return np.array(losses)
 
         losses = np.concatenate(self._in_parallel(losses_of_fold, n_folds), axis=2)
@@ -203,20 +199,18 @@ class RankFit:
         return made_up
 
     def _judge(
-        self, view: View, held: Ints, negatives: list[Floats]
-    ) -> Callable[[KernelScorer], list[Floats]]:
-        """Return what finds the losses of a scorer by the chosen criterion, for each kind those of rows."""
-        nominal = view.rows[held]
+        self, scorers: list[KernelScorer], view: View, held: Ints, negatives: list[Floats]
+    ) -> list[list[Floats]]:
+        """Return the losses of scorers by the chosen criterion, for each kind those of rows."""
+        nominal = score_many(scorers, view.rows[held])
         if not negatives:
             levels = view.prepared.levels[held]
-            return lambda scorer: [np.array([disagreement(scorer.score(nominal), levels)])]
-        made_up = [view.scaling.apply(rows) for rows in negatives]
-
-        def judge(scorer: KernelScorer) -> list[Floats]:
-            scores = scorer.score(nominal)
-            return [contrast_losses(scores, scorer.score(rows)) for rows in made_up]
-
-        return judge
+            return [[np.array([disagreement(scores, levels)])] for scores in nominal]
+        made_up = [score_many(scorers, view.scaling.apply(rows)) for rows in negatives]
+        return [
+            [contrast_losses(inside, outside) for outside in kinds]
+            for inside, *kinds in zip(nominal, *made_up, strict=True)
+        ]
 
     def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> None:
         detector = self.detector
@@ -237,20 +231,23 @@ class RankFit:
         """
         detector = self.detector
         rows, widths = view.rows, detector.scorer_.widths
-        n_folds = _calibration_folds(len(rows), detector.bandwidth_ / view.prepared.unit)
+        n_folds = min(len(rows), _CALIBRATION_FOLDS)
         deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
+        # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
+        known = nearest_neighbors(rows, min(_KNOWN_NEIGHBORS * self.recipe.k, len(rows) - 1))
         progress = Progress("calibration", n_folds, detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:
             held = parts[fold]
             recipe = self.recipe.for_share(1 - len(held) / len(rows))
-            prepared = PreparedRows(np.delete(rows, held, axis=0), recipe, fold_seeds[fold], view.name)
+            kept = np.delete(np.arange(len(rows)), held)
+            prepared = PreparedRows(rows[kept], recipe, fold_seeds[fold], view.name, (known, kept))
             scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight])[0]
             scores = scorer.score(rows[held], far_widths=widths)
             if detector.far_field:
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
-                ranges = ColumnRanges.of(np.delete(self.training, held, axis=0))
+                ranges = ColumnRanges.of(self.training[kept])
                 scores -= ranges.excess(self.training[held])
             progress.advance()
             return scores, solution.converged

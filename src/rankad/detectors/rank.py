@@ -52,7 +52,7 @@ class RankAD(CalibratedDetector):
         The weight of one preference pair against half the squared norm, for the rows trained on; of several
         the best is selected. "auto" selects between 1 and 10 over their number, "paper" among 13 values from
         0.001 to 1000.
-    landmarks : int, "all" or ("kmeans" | "random", int), default=500
+    landmarks : int, "all" or ("kmeans" | "random", int), default=250
         Of what the scorer is made: so many k-means centres, so many random rows, or all training rows. Time
         to score a row is proportional to their number.
     far_field : bool, default=True
@@ -127,7 +127,7 @@ class RankAD(CalibratedDetector):
         n_levels: int | str | Sequence[float] = "tail",
         bandwidth: float | str | Sequence[float | str] = "auto",
         C: float | str | Sequence[float] = "auto",
-        landmarks: int | str | tuple[str, int] = 500,
+        landmarks: int | str | tuple[str, int] = 250,
         far_field: bool = True,
         selection: str = "contrast",
         calibration: str = "cross-fit",

@@ -18,7 +18,13 @@ from threadpoolctl import threadpool_limits
 from rankad._arrays import Floats, Ints
 from rankad.kernels import KernelMap, KernelScorer, choose_landmarks
 from rankad.levels import quantize
-from rankad.neighbors import nearest_neighbors, random_halves, split_distances
+from rankad.neighbors import (
+    Neighbors,
+    nearest_neighbors,
+    neighbors_among,
+    random_halves,
+    split_distances,
+)
 from rankad.pairloss import PairLoss
 from rankad.ranks import knn_statistic, resampled_ranks
 from rankad.ranksvm import RankSVMSolution, solve_path
@@ -78,6 +84,8 @@ class PreparedRows:
     seed : SeedSequence
     scaling : {"standard", "robust"} or None
         A scaling to learn from these very rows.
+    known : (Neighbors, ndarray of int), optional
+        The neighbours of more rows than these, and which of those rows these are.
 
     Attributes
     ----------
@@ -88,14 +96,25 @@ class PreparedRows:
         Pairs in the loss, the point at infinity included.
     """
 
-    def __init__(self, rows: Floats, recipe: Recipe, seed: SeedSequence, scaling: str | None = None) -> None:
+    def __init__(
+        self,
+        rows: Floats,
+        recipe: Recipe,
+        seed: SeedSequence,
+        scaling: str | None = None,
+        known: tuple[Neighbors, Ints] | None = None,
+    ) -> None:
         # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
         halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
         self._scaling = fit_scaling(rows, scaling)
         scaled = self._scaling.apply(rows)
         n, k = len(scaled), recipe.k
         halves = random_halves(n, N_HALVINGS, np.random.default_rng(halves_seed))
-        wide = nearest_neighbors(scaled, min(4 * k, n - 1))
+        many = min(4 * k, n - 1)
+        if known is None:
+            wide = nearest_neighbors(scaled, many)
+        else:
+            wide = neighbors_among(known[1], many, scaled, known[0], 1 / float(self._scaling.scale.max()))
         self.ranks: Floats = resampled_ranks(
             (-knn_statistic(distances, k, "mean") for distances in split_distances(scaled, k, halves, wide)),
             halves,
@@ -116,6 +135,12 @@ class PreparedRows:
             )
         return KernelMap(self._rows, landmarks)
 
+    @cached_property
+    def _landmarks(self) -> Floats:
+        """The landmarks in the units of the rows as they came."""
+        center, scale = self._scaling
+        return self._map.landmarks * scale + center
+
     def solve(self, sigma: float, pair_weights: Sequence[float]) -> list[FittedRanker]:
         """Train at one bandwidth for several C, given as C times the number of pairs, ascending.
 
@@ -124,13 +149,13 @@ class PreparedRows:
         features = self._map.features(sigma)
         # Without pairs there is nothing to weigh, and g is zero.
         C = [weight / self.n_pairs if self.n_pairs else 1.0 for weight in pair_weights]
-        center, scale = self._scaling
+        widths = sigma * self._scaling.scale
         return [
             FittedRanker(
                 KernelScorer(
-                    self._map.landmarks * scale + center,
+                    self._landmarks,
                     features.coefficients(solution.weights),
-                    sigma * scale,
+                    widths,
                     self._recipe.far_field,
                 ),
                 solution,
