@@ -39,6 +39,11 @@ class ColumnRanges(NamedTuple):
         unit = rows.std(axis=0)
         return cls(low, high, np.where((low < high) & (unit > 0), unit, np.inf))
 
+    @property
+    def limits(self) -> tuple[Floats, Floats, Floats]:
+        """Where excess begins below and above, and its unit, for each column."""
+        return self.low - _REACH * self.unit, self.high + _REACH * self.unit, self.unit
+
     def excess(self, rows: Floats) -> Floats:
         """Return by how many units, beyond four, each row lies outside in the column where that is most.
 

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from rankad._arrays import Floats, Ints, in_blocks
+from rankad._arrays import LARGEST, Floats, Ints, in_blocks
 
 __all__ = ["KernelFeatures", "KernelMap", "KernelScorer", "choose_landmarks", "rbf_kernel", "score_many"]
 
@@ -31,6 +31,7 @@ FAR_REACH = 4.0
 # small, and on their products, is many times slower.
 NEGLIGIBLE = 46.0
 _BLOCK = 4_096
+_NO_LIMITS = (np.empty(0), np.empty(0), np.empty(0))
 
 # The scorer computes exp(-t) as 2^-q, of squared distances q in units of this fraction of a bandwidth.
 _UNIT = math.sqrt(math.log(2.0))
@@ -40,7 +41,8 @@ _ROUNDING = 1.5 * 2.0**52
 _INFINITY_BITS = int(np.float64(np.inf).view(np.int64))
 # A cache line, in float64 numbers.
 _LINE = 8
-# Beyond this a landmark may as well be anywhere; an infinite coordinate would have no distance to itself.
+# Beyond this a landmark may as well be anywhere (an infinite coordinate would have no distance to itself), and
+# a distance is as good as infinite.
 _FARTHEST = 1e300
 
 
@@ -78,8 +80,10 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
 
 @numba.njit(cache=True, nogil=True)
 def _spread_out(rows, draws):  # type: ignore[no-untyped-def]
-    """Choose one row per draw in [0, 1), each with probability proportional to its squared distance to those
-    chosen before: k-means++ with one trial a centre, for rows of which more than so many are distinct.
+    """Choose one row per draw from [0, 1): k-means++ with one trial a centre.
+
+    Each is drawn with probability proportional to the squared distance to those before it, so that more rows
+    than there are draws must be distinct.
     """
     n, d = rows.shape
     chosen = np.empty(draws.shape[0], dtype=np.int64)
@@ -88,16 +92,12 @@ def _spread_out(rows, draws):  # type: ignore[no-untyped-def]
     for step in range(draws.shape[0]):
         if step:
             left = draws[step] * nearest.sum()
-            at = 0
-            last = 0
             for row in range(n):
                 if nearest[row] > 0.0:
-                    last = row
+                    chosen[step] = row
                     left -= nearest[row]
                     if left < 0.0:
                         break
-            at = last
-            chosen[step] = at
         for row in range(n):
             squared = 0.0
             for column in range(d):
@@ -197,15 +197,21 @@ class KernelScorer:
         Whether the score goes on falling where g has died away. Beyond `FAR_REACH` bandwidths of every
         landmark g is zero to six digits and cannot tell far from farther; there the distance to the nearest
         landmark is subtracted, in bandwidths beyond that reach.
+    limits : tuple of three ndarrays of shape (d,), optional
+        A low and a high limit and a unit for every column: by how many units a row lies outside, in the
+        column where that is most, is subtracted too.
     """
 
     landmarks: Floats
     coefficients: Floats
     widths: Floats
     far_field: bool = True
+    limits: tuple[Floats, Floats, Floats] | None = None
 
     def score(self, rows: Floats, *, far_widths: Floats | None = None, n_jobs: int | None = None) -> Floats:
         """Return the scores of rows; each row's depends on that row alone, to the last bit.
+
+        A row that is not all finite numbers scores NaN.
 
         Rounding puts g off by ``(2 R + d + s + 6) eps sum_l |a_l|`` at most, where eps is 2.2e-16 and R the
         largest distance of a landmark from the median one, in bandwidths.
@@ -218,7 +224,7 @@ class KernelScorer:
         n_jobs : int, optional
             Threads; it changes the time taken and nothing else.
         """
-        own, far = self._layout, None
+        own, limits, far = self._layout, self.limits or _NO_LIMITS, None
         reach = FAR_REACH if self.far_field else math.inf
         if self.far_field and far_widths is not None:
             far = _lay_out(self.landmarks, np.zeros_like(self.coefficients), far_widths)
@@ -226,11 +232,13 @@ class KernelScorer:
 
         def block(begin: int, end: int) -> Floats:
             part = np.ascontiguousarray(rows[begin:end], dtype=np.float64)
-            scores: Floats = _kernel_scores(part, *own, reach)
+            scores: Floats = _kernel_scores(part, *own, reach, *limits)
             if far is not None:
-                scores += _kernel_scores(part, *far, FAR_REACH)
+                scores += _kernel_scores(part, *far, FAR_REACH, *_NO_LIMITS)
             return scores
 
+        if len(rows) <= _BLOCK:
+            return block(0, len(rows))
         return np.concatenate(in_blocks(block, len(rows), _BLOCK, n_jobs))
 
     @cached_property
@@ -330,15 +338,26 @@ def _line_up(points: Floats) -> Floats:
 
 
 @numba.njit(cache=True, nogil=True)
-def _kernel_scores(rows, center, scale, columns, coefficients, silent, reach):  # type: ignore[no-untyped-def]
-    """Return g less the distance to the nearest landmark, in bandwidths, beyond `reach`, for every row."""
+def _kernel_scores(  # type: ignore[no-untyped-def]
+    rows, center, scale, columns, coefficients, silent, reach, low, high, unit
+):
+    """Return g less the distance to the nearest landmark, in bandwidths, beyond `reach`, for every row.
+
+    With limits, less the excess over these as well. NaN for rows that are not finite.
+    """
     n, d = rows.shape
     scores = np.empty(n)
     point = np.empty(d)
     squared = np.empty(max(columns.shape[1], silent.shape[1]))
     for row in range(n):
+        finite = True
         for column in range(d):
-            point[column] = (rows[row, column] - center[column]) * scale[column]
+            value = rows[row, column]
+            finite &= math.isfinite(value)
+            point[column] = (value - center[column]) * scale[column]
+        if not finite:
+            scores[row] = np.nan
+            continue
         _square_distances(point, columns, squared)
         score = _weigh(squared, coefficients)
         if reach < np.inf:
@@ -346,8 +365,13 @@ def _kernel_scores(rows, center, scale, columns, coefficients, silent, reach):  
             if nearest > reach:
                 _square_distances(point, silent, squared)
                 nearest = min(nearest, _least_root(squared, silent.shape[1]) * _UNIT)
-                score -= max(0.0, nearest - reach)
-        scores[row] = score
+                score -= min(max(0.0, nearest - reach), _FARTHEST)
+        excess = 0.0
+        for column in range(low.shape[0]):
+            beyond = max(low[column] - rows[row, column], rows[row, column] - high[column])
+            if beyond > 0.0:
+                excess = max(excess, beyond / unit[column])
+        scores[row] = score - min(excess, LARGEST)
     return scores
 
 

@@ -289,7 +289,7 @@ def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _nearest_of(rows, candidates, place, k):  # type: ignore[no-untyped-def]
-    """Find the k nearest of each row's candidates that have a place among the rows; infinite where few have."""
+    """Find the k nearest of each row's candidates that have a place; infinite where too few have one."""
     distances = np.empty((rows.shape[0], k))
     indices = np.zeros((rows.shape[0], k), dtype=np.int64)
     for row in range(rows.shape[0]):

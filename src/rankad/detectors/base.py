@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankad._arrays import Floats
+from rankad._arrays import Floats, Ints
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
-from rankad.detectors.rows import validate_rows
+from rankad.detectors.rows import is_plain, validate_rows
 
 __all__ = ["CalibratedDetector", "check_choice", "check_run", "check_unit", "is_count", "resolve_neighbors"]
+
+T = TypeVar("T")
 
 
 def check_unit(name: str, value: Any) -> float:
@@ -79,6 +80,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     calibration_: Calibration
     # No row can score lower.
     _least_score = -math.inf
+    # Whether `_score` takes any plain array (`is_plain`) and scores rows NaN that are not finite.
+    _marks_bad_rows = False
 
     @abstractmethod
     def _score(self, rows: Floats) -> Floats:
@@ -95,21 +98,31 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
 
-    def score_samples(self, X: Any) -> Floats:
+    @overload
+    def score_samples(self, X: Iterator[Any]) -> Iterator[Floats]: ...
+    @overload
+    def score_samples(self, X: Any) -> Floats: ...
+    def score_samples(self, X: Any) -> Floats | Iterator[Floats]:
         """Score rows; higher is more nominal.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, d)
+        X : array-like or data frame of shape (n, d), or iterator of such
+            A memory-mapped array is read block by block. An iterator of batches may be longer than memory
+            holds: batches are drawn as their scores are.
 
         Returns
         -------
-        ndarray of shape (n,)
+        ndarray of shape (n,), or iterator of such
+            For an iterator, one array per batch.
         """
-        check_is_fitted(self)
-        return self._score(validate_rows(self, X, reset=False))
+        return self._answer(X, np.asarray)
 
-    def p_values(self, X: Any) -> Floats:
+    @overload
+    def p_values(self, X: Iterator[Any]) -> Iterator[Floats]: ...
+    @overload
+    def p_values(self, X: Any) -> Floats: ...
+    def p_values(self, X: Any) -> Floats | Iterator[Floats]:
         """Return the p-value of each row: the share of nominal rows that score no higher.
 
         ``(1 + #{nominal scores <= score}) / (n + 1)``, so that a fresh nominal row has a p-value of at most
@@ -117,34 +130,72 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, d)
+        X : array-like or data frame of shape (n, d), or iterator of such
+            As for `score_samples`.
 
         Returns
         -------
-        ndarray of shape (n,), in (0, 1]
+        ndarray of shape (n,), in (0, 1], or iterator of such
         """
-        scores = self.score_samples(X)
-        return self.calibration_.p_values(scores)
+        return self._answer(X, lambda scores: self.calibration_.p_values(scores))
+
+    def _check_fitted(self) -> None:
+        if "calibration_" not in self.__dict__:
+            check_is_fitted(self)
+
+    def _score_rows(self, X: Any) -> Floats:
+        """Score what a user passes as rows."""
+        if self._marks_bad_rows and is_plain(self, X):
+            scores = self._score(X)
+            if not math.isnan(scores.sum()):
+                return scores
+        return self._score(validate_rows(self, X, reset=False))
+
+    def _answer(self, X: Any, of_scores: Callable[[Floats], T]) -> T | Iterator[T]:
+        """Answer for rows by their scores, or for each batch of them when its turn comes."""
+        self._check_fitted()
+        if not isinstance(X, Iterator):
+            return of_scores(self._score_rows(X))
+
+        def answers() -> Iterator[T]:
+            for number, batch in enumerate(X):
+                try:
+                    answer = of_scores(self._score_rows(batch))
+                except (ValueError, TypeError) as error:
+                    error.add_note(f"In batch {number} of X, counted from 0.")
+                    raise
+                yield answer
+
+        return answers()
 
     @property
     def offset_(self) -> float:
         """The score below which a row is an alarm at `alpha`; -inf when alpha is too small for any alarm."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self.calibration_.threshold(check_unit("alpha", self.alpha))
 
-    def decision_function(self, X: Any) -> Floats:
+    @overload
+    def decision_function(self, X: Iterator[Any]) -> Iterator[Floats]: ...
+    @overload
+    def decision_function(self, X: Any) -> Floats: ...
+    def decision_function(self, X: Any) -> Floats | Iterator[Floats]:
         """Return ``score_samples(X) - offset_``: negative for alarms."""
         offset = self.offset_
-        return self.score_samples(X) - offset
+        return self._answer(X, lambda scores: scores - offset)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    @overload
+    def predict(self, X: Iterator[Any]) -> Iterator[Ints]: ...
+    @overload
+    def predict(self, X: Any) -> Ints: ...
+    def predict(self, X: Any) -> Ints | Iterator[Ints]:
         """Return -1 for alarms, rows whose p-value is at most `alpha`, and +1 for the others.
 
-        `alpha` can be set after fitting (``detector.alpha = 0.01``); nothing is fitted again.
+        `alpha` can be set after fitting (``detector.alpha = 0.01``); nothing is fitted again. X is as for
+        `score_samples`.
         """
         offset = self.offset_
         self._warn_if_silent()
-        return np.where(self.score_samples(X) < offset, -1, 1)
+        return self._answer(X, lambda scores: np.where(scores < offset, -1, 1))
 
     def false_alarm_bound(self, alpha: float | None = None, delta: float = 0.05) -> FalseAlarmBound:
         """Say what is promised about the realised false-alarm rate.
@@ -161,7 +212,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         FalseAlarmBound
             The bound, whether a theorem covers it, and which.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         level = check_unit("alpha", self.alpha if alpha is None else alpha)
         return self._bound(level, check_unit("delta", delta))
 
@@ -183,7 +234,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     def _more_alarms(self) -> str:
         return f"Use at least {math.ceil(1 / self.alpha) - 1} such rows or a larger alpha."
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int64]:
+    def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """Fit on X and predict the same rows.
 
         A row looks more nominal to a detector that was fitted on it: fewer rows than `alpha` promises are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -38,6 +39,12 @@ T = TypeVar("T")
 
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
+# Selection takes at most this many of them.
+MAX_SELECTION_ROWS = 2_000
+# Where there are this many times as many other rows, half of those at most serve as reference: training rows
+# are ranked by their neighbours among them. So many that distances take no more multiplications than this.
+_ENOUGH_FOR_REFERENCE = 2
+_REFERENCE_WORK = 1e9
 # Folds of the cross-fitted calibration: models of 95 % of the rows are near enough to the final one.
 _CALIBRATION_FOLDS = 20
 # Neighbours known of all rows, in multiples of K, from which folds take theirs.
@@ -60,11 +67,19 @@ class View(NamedTuple):
     prepared: PreparedRows
 
     @classmethod
-    def of(cls, rows: Floats, name: str | None, recipe: Recipe, seed: np.random.SeedSequence) -> View:
-        """Scale some rows."""
+    def of(
+        cls,
+        rows: Floats,
+        name: str | None,
+        recipe: Recipe,
+        seed: np.random.SeedSequence,
+        reference: Floats | None = None,
+    ) -> View:
+        """Scale some rows, and others like them that serve as reference."""
         scaling = fit_scaling(rows, name)
         scaled = scaling.apply(rows)
-        return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed))
+        apart = None if reference is None else scaling.apply(reference)
+        return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed, reference=apart))
 
 
 class RankFit:
@@ -79,12 +94,14 @@ class RankFit:
         n = len(rows)
         wanted = (n + 1) // 2 if detector.calibration == "split" else n
         n_training = min(wanted, MAX_TRAINING_ROWS)
-        drawn = np.random.default_rng(self.draw_seed).permutation(n)[:n_training]
-        training = np.sort(drawn) if n_training < n else np.arange(n)
-        detector.training_rows_ = training
-        free = np.ones(n, dtype=bool)
-        free[training] = False
+        order = np.random.default_rng(self.draw_seed).permutation(n)
+        n_reference = self._n_reference(n - n_training, n_training, rows.shape[1])
+        training, reference, free = (
+            np.sort(part) for part in np.split(order, [n_training, n_training + n_reference])
+        )
+        detector.training_rows_, detector.reference_rows_ = training, reference
         self.training: Floats = rows[training]
+        self.reference: Floats | None = rows[reference] if n_reference else None
         self.free: Floats = rows[free]
         self.recipe = Recipe(
             self._neighbors(n_training),
@@ -93,6 +110,12 @@ class RankFit:
             plan.n_landmarks,
             detector.far_field,
         )
+
+    def _n_reference(self, n_others: int, n_training: int, d: int) -> int:
+        """Return how many of the rows that do not train are to rank those that do."""
+        if self.detector.calibration == "in-sample" or n_others < _ENOUGH_FOR_REFERENCE * n_training:
+            return 0
+        return min(n_others // 2, int(_REFERENCE_WORK / (n_training * d)))
 
     @property
     def cross_fits(self) -> bool:
@@ -107,12 +130,24 @@ class RankFit:
     def run(self) -> None:
         """Fill the detector's fitted attributes."""
         detector, plan = self.detector, self.plan
-        views = [View.of(self.training, scaling, self.recipe, self.train_seed) for scaling in plan.scalings]
         C = plan.C or [value / len(self.training) for value in AUTO_C]
-        detector.selection_ = self._select(views, C) if self.n_trials > 1 else None
-        best = detector.selection_.best if detector.selection_ else 0
-        which, multiple, at = np.unravel_index(best, (len(views), len(plan.bandwidths), len(C)))
-        view, chosen = views[which], plan.bandwidths[multiple]
+        seed, rows, best = self.train_seed, self.training, 0
+        detector.selection_ = None
+        views: list[View] = []
+        if self.n_trials > 1:
+            share, recipe = self._for_selection()
+            if share < 1:
+                drawn = np.random.default_rng(self.draw_seed).permutation(len(rows))
+                rows = rows[np.sort(drawn[: round(share * len(rows))])]
+            views = [View.of(rows, scaling, recipe, seed) for scaling in plan.scalings]
+            detector.selection_ = self._select(views, recipe, rows, C, share)
+            best = detector.selection_.best
+        which, multiple, at = np.unravel_index(best, (len(plan.scalings), len(plan.bandwidths), len(C)))
+        chosen = plan.bandwidths[multiple]
+        if views and rows is self.training and self.reference is None:
+            view = views[which]
+        else:
+            view = View.of(self.training, plan.scalings[which], self.recipe, seed, self.reference)
         weight = C[at] * view.prepared.n_pairs
         sigma = chosen.sigma(view.prepared.unit)
         ranker = view.prepared.solve(sigma, [weight])[0]
@@ -121,7 +156,7 @@ class RankFit:
         detector.ranges_ = ColumnRanges.of(self.training)
         detector.ranks_, detector.levels_ = view.prepared.ranks, view.prepared.levels
         detector.bandwidth_, detector.C_ = sigma, C[at]
-        detector.scorer_ = ranker.scorer
+        detector.scorer_ = self._in_units_of_rows(ranker.scorer, view.scaling)
         relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
         fixed = plan.scalings == (None,) and not relative and not detector.far_field
         detector._n_kernels = len(plan.bandwidths) if fixed else None
@@ -130,10 +165,29 @@ class RankFit:
         detector.converged_ = ranker.solution.converged
         self._calibrate(view, chosen, weight)
 
+    def _in_units_of_rows(self, scorer: KernelScorer, scaling: Scaling) -> KernelScorer:
+        """Return the scorer of scaled rows as one of rows as they come, that knows their ranges."""
+        return KernelScorer(
+            scorer.landmarks * scaling.scale + scaling.center,
+            scorer.coefficients,
+            scorer.widths * scaling.scale,
+            scorer.far_field,
+            self.detector.ranges_.limits if scorer.far_field else None,
+        )
+
+    def _for_selection(self) -> tuple[float, Recipe]:
+        """Return the share of the training rows that select, and the recipe for so many."""
+        n = len(self.training)
+        if n <= MAX_SELECTION_ROWS:
+            return 1.0, self.recipe
+        k = self.plan.k or auto_neighbors(-(-MAX_SELECTION_ROWS // 2))
+        return MAX_SELECTION_ROWS / n, replace(self.recipe, k=k)
+
     def _neighbors(self, n_training: int) -> int:
         smallest = n_training
         if self.n_trials > 1:
-            smallest -= -(-n_training // self._n_selection_folds)
+            n_selecting = min(n_training, MAX_SELECTION_ROWS)
+            smallest = n_selecting - -(-n_selecting // self._n_selection_folds)
         elif self.detector.calibration == "cross-fit":
             smallest -= -(-n_training // min(n_training, _CALIBRATION_FOLDS))
         most = smallest // 2
@@ -153,8 +207,11 @@ class RankFit:
     def _n_selection_folds(self) -> int:
         return 4 if self.detector.selection == "disagreement" or len(self.training) < _SMALL else 2
 
-    def _select(self, views: list[View], C: list[float]) -> SelectionTable:
-        detector, rows, bandwidths = self.detector, self.training, self.plan.bandwidths
+    def _select(
+        self, views: list[View], whole: Recipe, rows: Floats, C: list[float], share: float
+    ) -> SelectionTable:
+        """Try everything on some rows, a share of those that train."""
+        detector, bandwidths = self.detector, self.plan.bandwidths
         if detector.selection == "shuffled" and rows.shape[1] == 1:
             raise ValueError(
                 "selection='shuffled' needs at least two columns: one column shuffled is itself. X has 1 "
@@ -169,11 +226,12 @@ class RankFit:
             held = parts[fold]
             fit_seed, negatives_seed = fold_seeds[fold].spawn(2)
             negatives = self._negatives(rows[held], np.delete(rows, held, axis=0), negatives_seed)
-            recipe = self.recipe.for_share(1 - len(held) / len(rows))
+            recipe = whole.for_share(1 - len(held) / len(rows))
             losses: list[list[Floats]] = []
             for view in views:
                 prepared = PreparedRows(np.delete(view.rows, held, axis=0), recipe, fit_seed)
-                weights = [value * view.prepared.n_pairs for value in C]
+                # What C times the number of pairs will be for all training rows.
+                weights = [value * view.prepared.n_pairs / share**2 for value in C]
                 scorers: list[KernelScorer] = []
                 for bandwidth in bandwidths:
                     rankers = prepared.solve(bandwidth.sigma(prepared.unit), weights)
@@ -230,7 +288,7 @@ class RankFit:
         so that far is as far in every fold.
         """
         detector = self.detector
-        rows, widths = view.rows, detector.scorer_.widths
+        rows, widths = view.rows, np.full(view.rows.shape[1], detector.bandwidth_)
         n_folds = min(len(rows), _CALIBRATION_FOLDS)
         deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))

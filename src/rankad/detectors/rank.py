@@ -66,7 +66,8 @@ class RankAD(CalibratedDetector):
         Which nominal scores new ones are compared with. "cross-fit": each training row's from a model fitted
         without its fold, scaling, ranks and landmarks included. "split": half of the rows train, the others
         calibrate; exactly valid. "in-sample": the training rows' own, as in the paper; raises more false
-        alarms than asked for. Rows beyond the 5,000 used for training calibrate in any case.
+        alarms than asked for. Rows beyond the 5,000 used for training calibrate in any case, but for
+        those that rank them (`reference_rows_`).
     scaling : {"auto", "standard", "robust"} or None, default="auto"
         How columns are scaled first: by mean and standard deviation, by median and interquartile range, or
         not at all; "auto" selects among the three. Learned from the nominal rows.
@@ -97,7 +98,10 @@ class RankAD(CalibratedDetector):
     ranks_, levels_ : ndarray of shape (n_training,)
         The ranks of the training rows and their levels.
     training_rows_ : ndarray of int, shape (n_training,)
-        Which rows trained.
+        Which rows trained: all, or 5,000 drawn at random, or half of them for calibration="split".
+    reference_rows_ : ndarray of int
+        Which rows ranked them: where there are many more than trained, training rows are ranked by their
+        neighbours among these, and neither kind calibrates. Empty where training rows rank one another.
     n_neighbors_ : int
     norm_ : float
         The length of g in the kernel's space.
@@ -202,14 +206,15 @@ class RankAD(CalibratedDetector):
         self._warn_if_silent()
         return self
 
+    _marks_bad_rows = True
+
     def _score(self, rows: Floats) -> Floats:
-        scores = self.scorer_.score(self.scaling_.apply(rows), n_jobs=self.n_jobs)
-        return scores - self.ranges_.excess(rows) if self.far_field else scores
+        return self.scorer_.score(rows, n_jobs=self.n_jobs)
 
     @property
     def landmarks_(self) -> Floats:
         """The landmarks, in scaled units."""
-        return self.scorer_.landmarks
+        return self.scaling_.apply(self.scorer_.landmarks)
 
     @property
     def coefficients_(self) -> Floats:

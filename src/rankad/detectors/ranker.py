@@ -26,7 +26,7 @@ from rankad.neighbors import (
     split_distances,
 )
 from rankad.pairloss import PairLoss
-from rankad.ranks import knn_statistic, resampled_ranks
+from rankad.ranks import density_ranks, knn_statistic, resampled_ranks
 from rankad.ranksvm import RankSVMSolution, solve_path
 from rankad.scaling import fit_scaling
 
@@ -86,6 +86,9 @@ class PreparedRows:
         A scaling to learn from these very rows.
     known : (Neighbors, ndarray of int), optional
         The neighbours of more rows than these, and which of those rows these are.
+    reference : ndarray of shape (m, d), optional
+        Other rows, among which neighbours are looked for to rank these, and which take part in choosing
+        landmarks; without, neighbours are looked for in random halves of these.
 
     Attributes
     ----------
@@ -103,27 +106,33 @@ class PreparedRows:
         seed: SeedSequence,
         scaling: str | None = None,
         known: tuple[Neighbors, Ints] | None = None,
+        reference: Floats | None = None,
     ) -> None:
         # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
         halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
         self._scaling = fit_scaling(rows, scaling)
         scaled = self._scaling.apply(rows)
         n, k = len(scaled), recipe.k
-        halves = random_halves(n, N_HALVINGS, np.random.default_rng(halves_seed))
         many = min(4 * k, n - 1)
         if known is None:
             wide = nearest_neighbors(scaled, many)
         else:
             wide = neighbors_among(known[1], many, scaled, known[0], 1 / float(self._scaling.scale.max()))
-        self.ranks: Floats = resampled_ranks(
-            (-knn_statistic(distances, k, "mean") for distances in split_distances(scaled, k, halves, wide)),
-            halves,
-        )
+        if reference is None:
+            halves = random_halves(n, N_HALVINGS, np.random.default_rng(halves_seed))
+            splits = split_distances(scaled, k, halves, wide)
+            self.ranks = resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
+        else:
+            apart = self._scaling.apply(reference)
+            distances = nearest_neighbors(apart, k, scaled).distances
+            self.ranks = density_ranks(-knn_statistic(distances, k, "mean"))
         self.levels: Ints = quantize(self.ranks, recipe.cuts)
         self.unit = float(wide.distances[:, :k].mean()) or 1.0
         self._loss = PairLoss(self.levels, far_weight=FAR_SHARE * n if recipe.far_field else 0.0)
         self.n_pairs = self._loss.n_pairs
         self._rows, self._recipe = scaled, recipe
+        own_alone = reference is None or recipe.n_landmarks >= n
+        self._all_rows = scaled if own_alone else np.concatenate([scaled, apart])
         self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
 
     @cached_property
@@ -131,7 +140,7 @@ class PreparedRows:
         # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
         with threadpool_limits(limits=1, user_api="openmp"):
             landmarks = choose_landmarks(
-                self._rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed
+                self._all_rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed
             )
         return KernelMap(self._rows, landmarks)
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 
 from rankad._arrays import LARGEST, Floats
 
-__all__ = ["NotNumbersError", "validate_rows"]
+__all__ = ["NotNumbersError", "is_plain", "validate_rows"]
 
 _SHOWN = 5
 
@@ -60,6 +60,18 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
         raise
     _check_values(estimator, X, rows, LARGEST if reset else np.inf)
     return rows
+
+
+def is_plain(estimator: BaseEstimator, X: Any) -> bool:
+    """Tell whether X is an array of numbers in which nothing but the values can be wrong."""
+    return (
+        type(X) in (np.ndarray, np.memmap)
+        and X.dtype.kind in "fiub"
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+    )
 
 
 def _holds_numbers_alone(X: Any) -> bool:

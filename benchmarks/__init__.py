@@ -1,0 +1,1 @@
+"""Speed beside the peers: ``python -m benchmarks`` measures, ``speed.md`` shows."""

@@ -1,0 +1,203 @@
+"""The scoring kernel beside what the core can do, and beside the same sum in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numba
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.measure import seconds
+from benchmarks.process import run_job
+from benchmarks.settings import Bench
+from benchmarks.text import amount
+from rankad._arrays import Floats
+from rankad.experiments.cells import Cell, CellStore, run_cells
+from rankad.experiments.results import Table
+from rankad.kernels import KernelScorer
+
+__all__ = ["blocked_numpy", "flops", "instructions", "measure", "run", "table"]
+
+# What the kernel computes in.
+PRECISION = np.float64
+# Steps of the polynomial in `rankad.kernels._power`; a test counts them.
+HORNER_STEPS = 10
+
+_BLOCK = 1_000
+_REPEATS = 7
+# Pairs of a row and a landmark in one timed call; rows enough for both threads to have many blocks.
+_PAIRS, _LEAST_ROWS = 40_000_000, 40_960
+_CHAIN = 32
+_LANES = 1_024
+_PASSES = 4_000
+_PRODUCT = 1_000
+
+
+def flops(d: int) -> int:
+    """Count the floating-point operations of the kernel for one row and one landmark.
+
+    A fused multiply-add is two. Squared distance: a subtraction, a multiplication and an addition a column,
+    but nothing to add to at the first. Power: three subtractions that split the exponent, and the polynomial.
+    Weight: one fused multiply-add.
+    """
+    return (3 * d - 1) + (3 + 2 * HORNER_STEPS) + 2
+
+
+def instructions(d: int) -> int:
+    """Count the vector instructions that do these operations, each as costly as a fused multiply-add.
+
+    Distance: a subtraction and a fused multiply-add a column. Power: three subtractions, the polynomial, a
+    shift and an addition of whole numbers, a comparison and a choice. Weight: one. Nearest landmark: one.
+    """
+    return 2 * d + (3 + HORNER_STEPS + 4) + 1 + 1
+
+
+def blocked_numpy(rows: Floats, landmarks: Floats, coefficients: Floats, widths: Floats) -> Floats:
+    """Return the kernel sums as one writes them in NumPy: a matrix product, exp, a product, block by block."""
+    z = landmarks / widths
+    lengths = np.einsum("ij,ij->i", z, z)
+    scores = np.empty(len(rows))
+    for begin in range(0, len(rows), _BLOCK):
+        x = rows[begin : begin + _BLOCK] / widths
+        squared = x @ z.T
+        squared *= -2.0
+        squared += np.einsum("ij,ij->i", x, x)[:, None]
+        squared += lengths
+        np.negative(squared, out=squared)
+        np.exp(squared, out=squared)
+        scores[begin : begin + _BLOCK] = squared @ coefficients
+    return scores
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})
+def _chains(values, factor, term, passes):  # type: ignore[no-untyped-def]
+    """Make `_CHAIN` fused multiply-adds, each on the one before, of every value; the values are independent."""
+    for _ in range(passes):
+        for i in range(values.shape[0]):
+            x = values[i]
+            for _step in range(_CHAIN):
+                x = x * factor + term
+            values[i] = x
+
+
+def chain_rate() -> float:
+    """Return the operations per second of a loop of independent fused multiply-adds, on one core."""
+    values = np.ones(_LANES, dtype=PRECISION)
+    factor, term = PRECISION(0.999), PRECISION(0.001)
+    _chains(values, factor, term, 10)
+    best = min(seconds(lambda: _chains(values, factor, term, _PASSES)) for _ in range(3))
+    return 2.0 * _CHAIN * _LANES * _PASSES / best
+
+
+def product_rate() -> float:
+    """Return the operations per second of a matrix product, on one core: no compiler of ours in the way."""
+    a = np.random.default_rng(0).random((_PRODUCT, _PRODUCT)).astype(PRECISION)
+    out = np.empty_like(a)
+    with threadpool_limits(limits=1):
+        np.matmul(a, a, out=out)
+        best = min(seconds(lambda: np.matmul(a, a, out=out)) for _ in range(3))
+    return 2.0 * _PRODUCT**3 / best
+
+
+def measure(d: int, s: int) -> dict[str, Any]:
+    """Time kernel and NumPy in turns, and the core before and after."""
+    rng = np.random.default_rng(0)
+    n = max(_LEAST_ROWS, _PAIRS // s)
+    rows, landmarks = rng.standard_normal((n, d)), rng.standard_normal((s, d))
+    coefficients, widths = rng.standard_normal(s), np.full(d, np.sqrt(2.0 * d))
+    scorer = KernelScorer(landmarks, coefficients, widths)
+    ceilings = [(chain_rate(), product_rate())]
+    calls = {
+        "one": lambda: scorer.score(rows, n_jobs=1),
+        "two": lambda: scorer.score(rows, n_jobs=2),
+        "numpy": lambda: blocked_numpy(rows, landmarks, coefficients, widths),
+    }
+    with threadpool_limits(limits=1):
+        # This is the warm-up too.
+        off = float(np.abs(calls["numpy"]() - calls["one"]()).max() / np.abs(coefficients).sum())
+        calls["two"]()
+        if off > 1e-9:
+            raise RuntimeError(f"kernel and NumPy differ by {off:.1g} of the coefficients' sum")
+        times: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(_REPEATS):
+            for name, call in calls.items():
+                times[name].append(seconds(call))
+    ceilings.append((chain_rate(), product_rate()))
+    chain, product = np.max(ceilings, axis=0)
+    pairs = {name: n * s / median(several) for name, several in times.items()}
+    return {
+        "rows": n,
+        "pairs_per_second": pairs,
+        "ceiling_chain": float(chain),
+        "ceiling_product": float(product),
+        "ceiling": float(max(chain, product)),
+        "flops": flops(d) * pairs["one"],
+        "share": flops(d) * pairs["one"] / float(max(chain, product)),
+        # At the ceiling every instruction is a fused multiply-add, which is two operations.
+        "issue_share": 2 * instructions(d) * pairs["one"] / float(max(chain, product)),
+        "beside_numpy": pairs["one"] / pairs["numpy"],
+        "scaling": pairs["two"] / pairs["one"],
+    }
+
+
+def run(bench: Bench, store: CellStore) -> list[dict[str, Any]]:
+    """Measure every d and s, each in a process with two cores."""
+    keys = [{"d": d, "s": s} for d in bench.sizes.columns for s in bench.sizes.landmark_counts]
+    cells = [
+        Cell({"experiment": "roofline", **key}, partial(run_job, "benchmarks.roofline:measure", key, 2, 300.0))
+        for key in keys
+    ]
+    found = run_cells(cells, store, label="bench: roofline")
+    return [{**key, **result} for key, result in zip(keys, found, strict=True)]
+
+
+def table(records: Sequence[dict[str, Any]]) -> Table:
+    """Show rates and ceilings."""
+    columns = [
+        "d",
+        "s",
+        "kernel, million pairs/s",
+        "Gflop/s",
+        "ceiling, Gflop/s",
+        "of the ceiling",
+        "of issue slots",
+        "NumPy, million pairs/s",
+        "kernel / NumPy",
+        "two cores / one",
+    ]
+    rows = []
+    for record in records:
+        head = [str(record["d"]), amount(record["s"])]
+        if "missing" in record:
+            rows.append(head + [str(record["missing"])] * 8)
+            continue
+        pairs = record["pairs_per_second"]
+        rows.append(
+            [
+                *head,
+                f"{pairs['one'] / 1e6:.0f}",
+                f"{record['flops'] / 1e9:.1f}",
+                f"{record['ceiling'] / 1e9:.1f}",
+                f"{record['share']:.0%}",
+                f"{record['issue_share']:.0%}",
+                f"{pairs['numpy'] / 1e6:.0f}",
+                f"{record['beside_numpy']:.1f}",
+                f"{record['scaling']:.2f}",
+            ]
+        )
+    notes = [
+        f"One core, {np.dtype(PRECISION).name}. A pair is a row and a landmark: {flops(1) - 3} + 3 d "
+        "floating-point operations in the kernel, far field included. Kernel and NumPy take turns; medians of "
+        f"{_REPEATS} calls.",
+        "Ceiling: the faster of a compiled loop of independent fused multiply-adds and NumPy's matrix product "
+        f"of {_PRODUCT:,} by {_PRODUCT:,}, on the same core before and after; both are in the JSON.",
+        "Of issue slots: a subtraction, a shift or a comparison takes a slot in which the ceiling does two "
+        "operations; this counts instructions instead of operations.",
+        f"NumPy: |x|² + |z|² − 2 x·z by a matrix product, exp, a matrix-vector product, blocks of {_BLOCK:,} "
+        "rows, one BLAS thread; without the far field.",
+    ]
+    return Table("roofline", "Roofline of the scoring kernel", columns, rows, notes)

@@ -1,0 +1,102 @@
+"""Rows scored per second, the time of one row, AUC and model size, at one number of training rows."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.fits import warm_up
+from benchmarks.measure import latencies, repeat_seconds, seconds
+from benchmarks.peers import METHODS, NOTES, Detector
+from benchmarks.process import run_job
+from benchmarks.rows import test_rows, training_rows
+from benchmarks.settings import Bench
+from benchmarks.text import show, threads_name
+from rankad._arrays import Floats
+from rankad.experiments.cells import Cell, CellStore, run_cells
+from rankad.experiments.measures import auc
+from rankad.experiments.results import Table
+
+__all__ = ["repeat_to", "run", "score_one", "tables"]
+
+_REPEATS = 7
+
+
+def repeat_to(rows: Floats, n: int) -> Floats:
+    """Return n rows, the given ones over and over."""
+    return np.ascontiguousarray(rows[np.arange(n) % len(rows)])
+
+
+def score_one(method: str, n: int, threads: int, scored: int, single: int, rows: Path) -> dict[str, Any]:
+    """Fit one method and score with it; in a process of its own."""
+    train, (test, nominal) = training_rows(rows, n), test_rows(rows)
+    detector = Detector(METHODS[method], threads)
+    warm_up(Detector(METHODS[method], threads), train)
+    fit_seconds = seconds(lambda: detector.fit(train))
+    quality = auc(nominal, detector.score(test))
+    many = repeat_to(test, scored)
+    rate = scored / median(repeat_seconds(lambda: detector.score(many), _REPEATS))
+    few = test[np.random.default_rng(0).choice(len(test), single, replace=False)]
+    with detector.threads(1):
+        found = latencies(detector.single(), few)
+    return {
+        "fit_seconds": fit_seconds,
+        "auc": quality,
+        "rows_per_second": rate,
+        **found,
+        "model_bytes": len(pickle.dumps(detector.state)),
+    }
+
+
+def run(bench: Bench, store: CellStore) -> list[dict[str, Any]]:
+    """Score with every method and return one record each."""
+    sizes = bench.sizes
+    size = {"n": sizes.base, "scored": sizes.scored, "single": sizes.single}
+    keys = [{"method": name, "threads": threads, **size} for threads in bench.threads for name in METHODS]
+    cells = [
+        Cell(
+            {"experiment": "score", **key},
+            partial(
+                run_job,
+                "benchmarks.scoring:score_one",
+                {**key, "rows": bench.rows},
+                key["threads"],
+                sizes.stop,
+            ),
+        )
+        for key in keys
+    ]
+    found = run_cells(cells, store, label="bench: scoring")
+    return [{**key, **result} for key, result in zip(keys, found, strict=True)]
+
+
+def tables(records: Sequence[dict[str, Any]], bench: Bench) -> list[Table]:
+    """Show what scoring costs."""
+    columns = {
+        "rows/s": "rows_per_second",
+        "one row, median": "median",
+        "one row, p99": "p99",
+        "AUC": "auc",
+        "model size": "model_bytes",
+        "fit time": "fit_seconds",
+    }
+    sizes = bench.sizes
+    notes = [
+        f"{sizes.base:,} nominal rows of cover train. rows/s: {sizes.scored:,} test rows in one call, median "
+        f"of up to {_REPEATS} calls. One row: {sizes.single} calls, each with another row, on one thread; "
+        "RankAD's answer is the p-value, the others' a score. Model size: of the pickle. Fit time: of one fit.",
+        *NOTES,
+    ]
+    found = []
+    for threads in bench.threads:
+        here = [record for record in records if record["threads"] == threads]
+        rows = [[r["method"], *(show(r, what) for what in columns.values())] for r in here]
+        title = f"Scoring, {threads_name(threads)}"
+        found.append(Table(f"scoring-{threads}", title, ["method", *columns], rows, notes))
+    return found
