@@ -11,6 +11,7 @@ PIP_INSTALL := $(PY) -m pip install -q --disable-pip-version-check
 # What is installed in $(VENV): a stamp per extra, older than pyproject.toml means out of date.
 TEST_ENV := $(VENV)/.installed-test
 DEV_ENV := $(VENV)/.installed-dev
+BENCH_ENV := $(VENV)/.installed-bench
 
 # Benchmark data sets, where there are any. Nothing here needs them.
 ifndef RANKAD_DATA
@@ -21,7 +22,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +33,9 @@ demo: $(TEST_ENV) ## run the demonstration
 experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about half an hour)
 	$(BIN)/rankad reproduce all --out docs/reproduction
 	$(PY) -m rankad.experiments.page docs/reproduction.md
+
+bench: $(BENCH_ENV) ## measure speed beside the peers into docs/benchmarks (about a quarter of an hour)
+	$(PY) -m benchmarks --out docs/benchmarks
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests
@@ -80,3 +84,7 @@ $(TEST_ENV): pyproject.toml | $(PY)
 $(DEV_ENV): pyproject.toml | $(PY)
 	$(PIP_INSTALL) -e '.[dev]'
 	@touch $(TEST_ENV) $@
+
+$(BENCH_ENV): pyproject.toml | $(PY)
+	$(PIP_INSTALL) -e '.[bench]'
+	@touch $@

@@ -176,7 +176,9 @@ def tables(records: Sequence[dict[str, Any]], paper: dict[str, Any], bench: Benc
 
 def _published_note(paper: dict[str, Any]) -> str:
     time = paper.get("missing") or f"{paper['fit_seconds']:.1f} s, AUC {paper['auc']:.4f}"
-    return f"RankAD.as_published() with its whole grid, {paper['n']:,} rows, {paper['threads']} threads: {time}."
+    return (
+        f"RankAD.as_published() with its whole grid, {paper['n']:,} rows, {paper['threads']} threads: {time}."
+    )
 
 
 def _against_n(records: Sequence[dict[str, Any]], name: str, title: str, what: str, notes: Any) -> Table:

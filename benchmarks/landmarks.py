@@ -54,7 +54,9 @@ def run(bench: Bench, store: CellStore) -> list[dict[str, Any]]:
     cells = [
         Cell(
             {"experiment": "landmarks", **key},
-            partial(run_job, "benchmarks.landmarks:fit_with", {**key, "rows": bench.rows}, threads, sizes.stop),
+            partial(
+                run_job, "benchmarks.landmarks:fit_with", {**key, "rows": bench.rows}, threads, sizes.stop
+            ),
         )
         for key in keys
     ]

@@ -6,6 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,8 @@ def latencies(call: Callable[[Floats], Any], rows: Floats) -> dict[str, float]:
 
 def reset_peak() -> None:
     """Forget the peak so far, where the system can: loading data must not count as fitting."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
 
 
 def peak_memory() -> int:

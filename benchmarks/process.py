@@ -1,4 +1,4 @@
-"""Every measurement runs in a fresh process: the same environment, the same number of cores, nothing left over.
+"""Every measurement runs in a fresh process: same environment, same number of cores, nothing left over.
 
 ``python -m benchmarks.process`` is that process: a job comes in as JSON, its result goes out as JSON.
 """

@@ -90,7 +90,8 @@ def tables(records: Sequence[dict[str, Any]], bench: Bench) -> list[Table]:
     notes = [
         f"{sizes.base:,} nominal rows of cover train. rows/s: {sizes.scored:,} test rows in one call, median "
         f"of up to {_REPEATS} calls. One row: {sizes.single} calls, each with another row, on one thread; "
-        "RankAD's answer is the p-value, the others' a score. Model size: of the pickle. Fit time: of one fit.",
+        "RankAD's answer is the p-value, the others' a score. Model size: of the pickle. Fit time: of one "
+        "fit.",
         *NOTES,
     ]
     found = []

@@ -79,7 +79,10 @@ def run(bench: Bench, store: CellStore) -> dict[str, Any]:
     key = {"n": bench.sizes.base, "threads": bench.threads[0], "n_bytes": bench.sizes.stream_bytes}
     arguments = {**key, "rows": bench.rows}
     work = partial(run_job, "benchmarks.stream:score_stream", arguments, key["threads"], _STOP)
-    return {**key, **run_cells([Cell({"experiment": "stream", **key}, work)], store, label="bench: stream")[0]}
+    return {
+        **key,
+        **run_cells([Cell({"experiment": "stream", **key}, work)], store, label="bench: stream")[0],
+    }
 
 
 def table(record: dict[str, Any]) -> Table:

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 import oracles
-from rankad.kernels import FAR_REACH, TOLERANCE, KernelMap, KernelScorer, choose_landmarks, rbf_kernel
+from rankad.kernels import (
+    FAR_REACH,
+    TOLERANCE,
+    KernelMap,
+    KernelScorer,
+    _spread_out,
+    choose_landmarks,
+    rbf_kernel,
+    score_many,
+)
 
 # A kernel value this small may count as zero.
 NEGLIGIBLE_VALUE = 1.1e-20
@@ -338,6 +347,84 @@ def test_scoring_leaves_rows_and_scorer_as_they_were():
         np.testing.assert_array_equal(array, was)
 
 
+# ------------------------------------------------------------------------------------ many scorers at once
+
+# Of the widths: the same one after another and apart, narrower and wider than the first.
+MULTIPLES = (1.0, 1.0, 0.25, 3.0, 1.0, 3.0, 30.0)
+
+
+def _scorers(multiples=MULTIPLES, *, s=21, d=3, far_field=True, seed=22):
+    """Scorers of the same landmarks; each has coefficients of its own, a third of them zero."""
+    rng = np.random.default_rng(seed)
+    landmarks, widths = rng.normal(size=(s, d)), math.sqrt(d) * np.exp(0.5 * rng.normal(size=d))
+    coefficients = rng.normal(size=(len(multiples), s)) * (rng.random((len(multiples), s)) < 2 / 3)
+    return [
+        KernelScorer(landmarks, a, multiple * widths, far_field)
+        for a, multiple in zip(coefficients, multiples, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("far_field", [True, False])
+@pytest.mark.parametrize(("s", "d"), [(1, 1), (3, 2), (8, 3), (21, 1), (21, 10), (250, 4)])
+def test_many_scorers_score_as_each_does_alone(s, d, far_field):
+    scorers, rows = _scorers(s=s, d=d, far_field=far_field), _rows(n=200, d=d)
+    scorers.insert(3, replace(scorers[2], coefficients=np.zeros(s)))
+    alone = np.array([scorer.score(rows) for scorer in scorers])
+    # Both regions are met.
+    assert (alone.min() < -20) == far_field
+    assert (np.abs(alone) > 0.01).sum() > 100
+    for order in (slice(None), slice(None, None, -1)):
+        np.testing.assert_allclose(score_many(scorers[order], rows), alone[order], rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("far_field", [True, False])
+def test_many_scorers_equal_the_naive_sum(far_field):
+    scorers, rows = _scorers(far_field=far_field), _rows()
+    reach = FAR_REACH if far_field else math.inf
+    expected = [
+        [oracles.kernel_score(row, it.landmarks, it.coefficients, it.widths, reach) for row in rows]
+        for it in scorers
+    ]
+    np.testing.assert_allclose(score_many(scorers, rows), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_many_scorers_by_hand():
+    # A landmark without a coefficient, here another one for each scorer, still counts for far distances.
+    landmarks, rows = np.array([[0.0], [100.0]]), np.array([[0.0], [2.0], [50.0], [90.0], [100.0], [112.0]])
+    scorers = [
+        KernelScorer(landmarks, np.array([1.0, 0.0]), np.array([1.0])),
+        KernelScorer(landmarks, np.array([0.0, -3.0]), np.array([2.0])),
+    ]
+    expected = [[1.0, math.exp(-4), -46.0, -6.0, 0.0, -8.0], [0.0, 0.0, -21.0, -1.0, -3.0, -2.0]]
+    np.testing.assert_allclose(score_many(scorers, rows), expected, rtol=1e-10, atol=1e-9)
+
+
+def test_many_scorers_of_many_rows_and_of_none():
+    scorers = _scorers((1.0, 0.5), s=5, d=2)
+    rows = _rows(n=9_001, d=2)  # three blocks, the last one short
+    batch = score_many(scorers, rows)
+    np.testing.assert_allclose(batch, [scorer.score(rows) for scorer in scorers], rtol=1e-10, atol=1e-13)
+    np.testing.assert_array_equal(score_many(scorers, rows[17:]), batch[:, 17:])
+    np.testing.assert_array_equal(score_many(scorers, np.asfortranarray(rows)), batch)
+    for row in (0, 4_095, 4_096, 9_000):
+        np.testing.assert_array_equal(score_many(scorers, rows[row : row + 1])[:, 0], batch[:, row])
+    np.testing.assert_array_equal(score_many(scorers[:1], rows), batch[:1])
+    assert score_many(scorers, rows[:0]).shape == (2, 0)
+
+
+def test_scorers_that_do_not_share_distances_are_refused():
+    first, second = _scorers((1.0, 2.0))
+    rows = _rows()
+    shared = r"scorers must share their landmarks and far_field\."
+    with pytest.raises(ValueError, match=shared):
+        score_many([first, replace(second, landmarks=second.landmarks + 1.0)], rows)
+    with pytest.raises(ValueError, match=shared):
+        score_many([first, replace(second, far_field=False)], rows)
+    for factors in ([1.0, 1.0, 2.0], [2.0, 1.0, 1.0], [1.0, 1.01, 1.0]):
+        with pytest.raises(ValueError, match=r"widths of scorers must be multiples of one another\."):
+            score_many([first, replace(second, widths=second.widths * factors)], rows)
+
+
 # -------------------------------------------------------------------------------------------- the far field
 
 
@@ -489,3 +576,119 @@ def test_wrong_landmarks_are_named():
         choose_landmarks(rows, 0, seed=0)
     with pytest.raises(ValueError, match=r"method must be 'kmeans' or 'random', got 'all'\."):
         choose_landmarks(rows, 2, "all", seed=0)
+
+
+# --------------------------------------------------------------------------------------- the start of k-means
+
+
+def _naive_spread(rows, draws):
+    """k-means++ with one trial a centre, by its definition."""
+    chosen = [int(draws[0] * len(rows))]
+    for draw in draws[1:]:
+        weights = [min(math.dist(row, rows[other]) ** 2 for other in chosen) for row in rows]
+        chosen.append(int(np.searchsorted(np.cumsum(weights), draw * sum(weights), side="right")))
+    return chosen
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_starts_equal_the_naive_twins(d):
+    rng = np.random.default_rng(23)
+    rows = rng.normal(size=(40, d))
+    for _ in range(20):
+        draws = rng.random(12)
+        np.testing.assert_array_equal(_spread_out(rows, draws), _naive_spread(rows, draws))
+
+
+def test_first_start_is_any_row_alike():
+    rows = np.random.default_rng(24).normal(size=(50, 2)) ** 3
+    for row in range(50):
+        for within in (0.01, 0.5, 0.99):
+            assert _spread_out(rows, np.array([(row + within) / 50]))[0] == row
+    assert _spread_out(rows, np.array([0.0]))[0] == 0
+    assert _spread_out(rows, np.array([np.nextafter(1.0, 0.0)]))[0] == 49
+
+
+def test_later_starts_are_drawn_by_their_squared_distance():
+    points = np.array([0.0, 0.0, 1.0, 3.0, 7.0])
+    rng, times = np.random.default_rng(25), 20_000
+    drawn = np.array([_spread_out(points[:, None], draws) for draws in rng.random((times, 3))])
+    seen = {}
+    for triple in map(tuple, drawn):
+        seen[triple] = seen.get(triple, 0) + 1
+    shares, variances = [], []
+    for i in range(5):
+        to_first = (points - points[i]) ** 2
+        for j in range(5):
+            to_both = np.minimum(to_first, (points - points[j]) ** 2)
+            for k in range(5):
+                p = to_first[j] / to_first.sum() * to_both[k] / to_both.sum() / 5
+                shares.append(seen.pop((i, j, k), 0) / times - p)
+                variances.append(p * (1 - p) / times)
+    assert not seen
+    # 4.5 standard deviations of a binomial share; of the 60 triples 18 name both zeros and never come.
+    assert np.count_nonzero(variances) == 42
+    assert (np.abs(shares) <= 4.5 * np.sqrt(variances) + 1e-12).all()
+
+
+@pytest.mark.parametrize("n_draws", [1, 10, 34, 35])
+def test_starts_are_distinct_points_among_duplicates(n_draws):
+    # 36 points, each once to many times.
+    rng = np.random.default_rng(26)
+    grid = np.array([[i, j] for i in range(6) for j in range(6)], dtype=float)
+    rows = rng.permutation(np.vstack([grid, grid[rng.integers(9, size=400)]]))
+    for draws in rng.random((50, n_draws)):
+        chosen = _spread_out(rows, draws)
+        assert len(np.unique(rows[chosen], axis=0)) == n_draws
+        np.testing.assert_array_equal(_spread_out(rows, draws), chosen)
+
+
+@pytest.mark.parametrize("draw", [0.0, np.nextafter(1.0, 0.0)])
+def test_the_least_and_the_largest_draw_do_not_choose_what_is_chosen(draw):
+    # The first row, or the last, is chosen first; draws that point at it must go to the next.
+    rows = np.random.default_rng(27).permutation(np.repeat(0.1 * np.arange(12.0), 5))[:, None]
+    chosen = _spread_out(rows, np.full(11, draw))
+    assert chosen[0] == (0 if draw == 0.0 else 59)
+    assert len(np.unique(rows[chosen])) == 11
+
+
+@pytest.mark.parametrize("scale", [2.0**-500, 2.0**-300, 2.0**332])
+def test_landmarks_keep_their_places_at_any_scale(scale):
+    # From 3e-151 to 9e99, and a power of two, so that nothing rounds differently.
+    rng = np.random.default_rng(28)
+    rows, draws = rng.normal(size=(80, 2)), rng.random(20)
+    np.testing.assert_array_equal(_spread_out(scale * rows, draws), _spread_out(rows, draws))
+    found = choose_landmarks(scale * rows, 20, seed=0)
+    assert len(np.unique(found, axis=0)) == 20
+    np.testing.assert_allclose(found / scale, choose_landmarks(rows, 20, seed=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e-100, 1e100])
+def test_landmarks_of_rows_at_two_scales(far):
+    # Squares of both scales do not fit into one sum.
+    rng = np.random.default_rng(29)
+    rows = np.concatenate([rng.normal(size=30), far * rng.normal(size=30)])[:, None]
+    for seed in range(5):
+        found = choose_landmarks(rows, 12, seed=seed)
+        assert found.shape == (12, 1)
+        assert np.isfinite(found).all()
+        chosen = _spread_out(rows, np.random.default_rng(seed).random(12))
+        assert len(np.unique(rows[chosen])) == 12
+
+
+def test_every_cluster_far_from_the_others_has_a_landmark_whatever_the_seed():
+    rng = np.random.default_rng(30)
+    centres = 1_000.0 * np.array([[i, j] for i in range(3) for j in range(3)])
+    # Clusters of very different size: rows drawn alike would fall into the large ones.
+    sizes = np.array([200, 100, 50, 20, 10, 5, 5, 5, 5])
+    rows = np.repeat(centres, sizes, axis=0) + rng.normal(size=(sizes.sum(), 2))
+    for seed in range(20):
+        found = choose_landmarks(rows, 9, seed=seed)
+        assert oracles.neighbors(found, 1, centres)[0].max() < 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_landmark_less_than_there_are_distinct_rows(seed):
+    rows = np.vstack([np.zeros((300, 2)), np.random.default_rng(31).normal(size=(20, 2))])
+    found = choose_landmarks(rows, 20, seed=seed)
+    assert found.shape == (20, 2)
+    assert len(np.unique(found, axis=0)) == 20

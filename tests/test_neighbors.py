@@ -3,7 +3,14 @@ import pytest
 
 import oracles
 import rankad.neighbors
-from rankad.neighbors import nearest_neighbors, radius_counts, random_halves, split_distances
+from rankad.neighbors import (
+    Neighbors,
+    nearest_neighbors,
+    neighbors_among,
+    radius_counts,
+    random_halves,
+    split_distances,
+)
 
 METHODS = ("tree", "scan")
 
@@ -181,6 +188,155 @@ def test_unknown_method_is_named():
         nearest_neighbors(np.zeros((5, 2)), 1, method="ball")
 
 
+# ------------------------------------------------------------------------------- neighbours among some rows
+
+
+def _some(n, *, share=0.8, seed=15):
+    """Positions of some of n rows, in no order."""
+    return np.random.default_rng(seed).permutation(n)[: int(share * n)]
+
+
+def _check_among(found, own, k):
+    np.testing.assert_array_equal(found.distances, nearest_neighbors(own, k).distances)
+    np.testing.assert_array_equal(found.distances, oracles.neighbors(own, k)[0])
+    for row in range(len(own)):
+        assert row not in found.indices[row]
+        assert len(set(found.indices[row])) == k
+        np.testing.assert_array_equal(
+            found.distances[row], oracles.distances_to(own[found.indices[row]], own[row])
+        )
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("width", [1, 6, 15, "all"])
+def test_neighbors_among_some_rows_are_those_of_a_search(name, width):
+    rows = TABLES[name]
+    known = nearest_neighbors(rows, len(rows) - 1 if width == "all" else width)
+    held = Neighbors(known.distances.copy(), known.indices.copy())
+    kept = _some(len(rows))
+    for k in (1, 5, len(kept) - 1):
+        _check_among(neighbors_among(kept, k, rows[kept], known, 1.0), rows[kept], k)
+    np.testing.assert_array_equal(known.distances, held.distances)
+    np.testing.assert_array_equal(known.indices, held.indices)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("width", [6, 15, "all"])
+def test_neighbors_among_some_rows_in_other_units(name, width):
+    # Powers of two, by which division is exact: a bound on distances is a bound to the last bit.
+    rows = TABLES[name]
+    known = nearest_neighbors(rows, len(rows) - 1 if width == "all" else width)
+    kept = _some(len(rows))
+    for scale in (2.0 ** (np.arange(rows.shape[1]) % 3 - 1), np.full(rows.shape[1], 8.0)):
+        own = rows[kept] / scale
+        _check_among(neighbors_among(kept, 5, own, known, 1 / scale.max()), own, 5)
+
+
+@pytest.mark.parametrize("name", UNTIED)
+def test_neighbors_among_some_rows_in_units_of_their_own(name):
+    rows = TABLES[name]
+    kept = _some(len(rows))
+    center, scale = rows[kept].mean(axis=0), rows[kept].std(axis=0)
+    own = (rows[kept] - center) / scale
+    _check_among(neighbors_among(kept, 5, own, nearest_neighbors(rows, 15), 1 / scale.max()), own, 5)
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """Count the rows whose list proves too short."""
+    real, numbers = rankad.neighbors._scan, []
+
+    def counting(columns, asked, which, k, own):
+        numbers.append(len(which))
+        return real(columns, asked, which, k, own)
+
+    monkeypatch.setattr(rankad.neighbors, "_scan", counting)
+    return numbers
+
+
+def test_no_row_is_searched_for_where_the_lists_are_long_enough(searched):
+    rows = np.random.default_rng(16).normal(size=(200, 2))
+    kept = _some(200, share=0.95)
+    known = nearest_neighbors(rows, 30)
+    assert (oracles.neighbors(rows[kept], 10)[0][:, -1] < known.distances[kept, -1]).all()
+    _check_among(neighbors_among(kept, 10, rows[kept], known, 1.0), rows[kept], 10)
+    assert searched == []
+
+
+@pytest.mark.parametrize(
+    ("table", "width", "shrinkage"),
+    [("line", 12, 1.0), ("line", 20, 0.5), ("plane", 9, 1.0), ("plane", 30, 0.5)],
+)
+def test_only_rows_whose_list_proves_nothing_are_searched_for(searched, table, width, shrinkage):
+    rng = np.random.default_rng(17)
+    rows = np.arange(60.0)[:, None] if table == "line" else rng.normal(size=(60, 2))
+    kept = np.delete(np.arange(60), np.arange(20, 26))
+    known = nearest_neighbors(rows, width)
+    # A row that is not listed may be as near as this; equally near is near enough to look.
+    unseen = shrinkage * known.distances[kept, -1]
+    kth = oracles.neighbors(rows[kept], 8)[0][:, -1]
+    # A bound that is too low costs searches and changes nothing else.
+    _check_among(neighbors_among(kept, 8, rows[kept], known, shrinkage), rows[kept], 8)
+    assert len(searched) == 1
+    assert searched[0] == (kth >= unseen).sum()
+    assert 0 < searched[0] < len(kept)
+
+
+def test_every_row_is_searched_for_where_lists_are_shorter_than_k(searched):
+    rows = np.random.default_rng(18).normal(size=(40, 3))
+    kept = _some(40)
+    _check_among(neighbors_among(kept, 5, rows[kept], nearest_neighbors(rows, 4), 1.0), rows[kept], 5)
+    assert searched == [32]
+
+
+@pytest.mark.parametrize("shrinkage", [1.0, 1e-3, 0.0])
+def test_lists_of_all_other_rows_need_no_proof(searched, shrinkage):
+    rows = np.random.default_rng(19).integers(0, 4, size=(50, 2)).astype(float)
+    kept, known = _some(50), nearest_neighbors(rows, 49)
+    for k in (1, 7, 39):
+        _check_among(neighbors_among(kept, k, rows[kept], known, shrinkage), rows[kept], k)
+    assert searched == []
+    # One row less, and every distance above zero is in doubt.
+    neighbors_among(kept, 39, rows[kept], nearest_neighbors(rows, 48), 0.0)
+    assert searched == [40]
+
+
+def test_duplicates_need_no_proof(searched):
+    rows = np.repeat(np.random.default_rng(20).normal(size=(4, 3)), 15, axis=0)
+    kept, known = np.delete(np.arange(60), [0, 16, 32]), nearest_neighbors(rows, 10)
+    found = neighbors_among(kept, 5, rows[kept], known, 1.0)
+    assert not found.distances.any()
+    _check_among(found, rows[kept], 5)
+    assert searched == []
+
+
+def test_a_row_that_only_other_units_make_the_nearest_is_found(searched):
+    # The second column is divided by 100: the row above the origin comes nearer than all that are listed.
+    rows = np.vstack([np.column_stack([0.2 * np.arange(11.0), np.zeros(11)]), [[0.0, 10.0], [50.0, 0.0]]])
+    known = nearest_neighbors(rows, 6)
+    assert 11 not in known.indices[0]
+    kept = np.arange(12)
+    own = rows[kept] / [1.0, 100.0]
+    found = neighbors_among(kept, 2, own, known, 1 / 100)
+    assert found.indices[0, 0] == 11
+    np.testing.assert_allclose(found.distances[0], [0.1, 0.2], rtol=1e-15)
+    _check_among(found, own, 2)
+    assert sum(searched) > 0
+
+
+def test_neighbors_among_names_what_is_wrong():
+    rows = np.arange(7.0)[:, None]
+    kept, known = np.array([0, 2, 3, 5, 6]), nearest_neighbors(rows, 3)
+    for k in (0, -1, 5):
+        with pytest.raises(
+            ValueError, match=rf"k must lie between 1 and 4, the number of other rows; got {k}\."
+        ):
+            neighbors_among(kept, k, rows[kept], known, 1.0)
+    for value in (1e200, np.inf, np.nan):
+        with pytest.raises(ValueError, match=r"Rows must hold finite values of at most 1e\+140, got .*\."):
+            neighbors_among(kept, 2, np.where(rows[kept] == 3, value, rows[kept]), known, 1.0)
+
+
 # ------------------------------------------------------------------------------------- counts in a ball
 
 
@@ -306,6 +462,21 @@ def test_a_wide_query_may_be_given_whatever_its_width(asked_again, width):
         np.testing.assert_array_equal(distances, oracles.split_distances(rows, 4, half))
     assert sum(asked_again) == 180 if width == 1 else sum(asked_again) < 180
     assert bool(asked_again) == (width < 30)
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 6])
+def test_rows_with_fewer_than_k_in_the_other_half_are_asked_again_and_no_others(asked_again, width):
+    rows = np.random.default_rng(21).normal(size=(80, 2))
+    halves = random_halves(80, 4, np.random.default_rng(22))
+    indices = oracles.neighbors(rows, width)[1]
+    there = (halves[:, indices] != halves[:, :, None]).sum(axis=2)
+    # From none to as many as are listed.
+    assert set(np.unique(there)) == set(range(width + 1))
+    wide = nearest_neighbors(rows, width)
+    for distances, half in zip(split_distances(rows, 4, halves, wide), halves, strict=True):
+        np.testing.assert_array_equal(distances, oracles.split_distances(rows, 4, half))
+    assert sum(asked_again) == (there < 4).sum()
+    assert (sum(asked_again) == 320) == (width < 4)
 
 
 def test_split_distances_do_not_need_equal_halves(asked_again):

@@ -212,6 +212,59 @@ def test_hessian_product_takes_vectors_and_matrices():
     np.testing.assert_array_equal(at.hessian_product(np.asfortranarray(matrix)), product)
 
 
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("far_weight", [0.0, 12.5])
+def test_hessian_product_in_single_precision(hinge, kind, far_weight):
+    rng = np.random.default_rng(11)
+    levels, scores = _levels(kind, 30, rng), rng.integers(-6, 7, size=30) / 4
+    shape, twin = HINGES[hinge]
+    at = PairLoss(levels, shape, far_weight=far_weight).at(scores)
+    single = rng.normal(size=(30, 3)).astype(np.float32)
+    product = at.hessian_product(single)
+    assert product.dtype == np.float32
+    # Relative to what is added up: the curvature of a rounded hinge is the difference of two of a parabola.
+    hessian = oracles.pair_loss(scores, levels, twin, far_weight)[2]
+    terms = np.abs(oracles.pair_loss(scores, levels, oracles.SquaredHinge(), far_weight)[2])
+    double = single.astype(np.float64)
+    size = np.abs(shape.weights).sum() * (terms @ np.abs(double)).max()
+    if hinge in DYADIC:
+        assert hessian.any() == (kind != "one" or far_weight > 0)
+    np.testing.assert_allclose(product, hessian @ double, rtol=0, atol=1e-5 * size)
+    in_double = at.hessian_product(double)
+    assert in_double.dtype == np.float64
+    np.testing.assert_allclose(product, in_double, rtol=0, atol=1e-5 * size)
+    assert single.dtype == np.float32
+
+
+def test_hessian_product_of_many_rows_in_single_precision():
+    rng = np.random.default_rng(12)
+    at = PairLoss(rng.integers(1, 6, size=2_000), far_weight=400.0).at(rng.normal(size=2_000))
+    double = rng.normal(size=(2_000, 4))
+    single = double.astype(np.float32)
+    exact, product = at.hessian_product(double), at.hessian_product(single)
+    assert product.dtype == np.float32
+    assert 0 < np.linalg.norm(product - exact) <= 1e-5 * np.linalg.norm(exact)
+    # One vector, and another layout, are the same numbers.
+    np.testing.assert_array_equal(at.hessian_product(np.asfortranarray(single)), product)
+    one = at.hessian_product(single[:, 2])
+    assert one.dtype == np.float32
+    assert one.shape == (2_000,)
+    np.testing.assert_array_equal(one, product[:, 2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hessian_product_in_double_precision_is_exact_in_whole_numbers(kind):
+    # Curvature 2 and whole vectors of up to 31 bits: sums fit into 53 bits, and not into the 24 of single.
+    rng = np.random.default_rng(13)
+    levels, scores = _levels(kind, 40, rng), rng.integers(-6, 7, size=40) / 4
+    vectors = rng.integers(-(2**30), 2**30, size=(40, 3)).astype(np.float64)
+    hessian = oracles.pair_loss(scores, levels, oracles.SquaredHinge(), 3.0)[2]
+    product = PairLoss(levels, far_weight=3.0).at(scores).hessian_product(vectors)
+    assert product.dtype == np.float64
+    np.testing.assert_array_equal(product, hessian @ vectors)
+
+
 def test_evaluating_does_not_touch_the_scores_and_keeps_earlier_points():
     loss = PairLoss([1, 2, 3])
     scores = np.array([0.5, 0.0, 0.25])

@@ -226,6 +226,143 @@ def test_path_is_lazy():
         next(path)
 
 
+# ------------------------------------------------------------------------------------------ single precision
+
+
+@pytest.fixture
+def hessians(monkeypatch):
+    """Record of every Hessian that is formed its features, itself and its largest diagonal entry."""
+    real, formed = rankad.ranksvm._hessian, []
+
+    def recording(Z, at, C):
+        hessian = real(Z, at, C)
+        formed.append((Z, hessian.copy(), float(hessian.diagonal().max())))
+        return hessian
+
+    monkeypatch.setattr(rankad.ranksvm, "_hessian", recording)
+    return formed
+
+
+def _precisions(hessians):
+    return [hessian.dtype for _, hessian, _ in hessians]
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e2])
+def test_hessians_of_small_curvature_are_single(hessians, hinge, factor):
+    Z, loss, C, naive = _both(hinge, factor, 9.0)
+    assert solve_ranksvm(Z, loss, C).converged
+    assert hessians
+    assert set(_precisions(hessians)) == {np.dtype(np.float32)}
+    # The first is at w = 0. Curvatures of a rounded hinge are differences, which costs single precision more.
+    exact = naive.hessian(np.zeros(7))
+    atol = (1e-6 if hinge == "squared" else 1e-4) * exact.max()
+    np.testing.assert_allclose(np.tril(hessians[0][1]), np.tril(exact), rtol=0, atol=atol)
+    for features, _, largest in hessians:
+        np.testing.assert_allclose(features, Z, rtol=1e-6, atol=1e-12)
+        assert largest <= rankad.ranksvm._SINGLE_LIMIT
+
+
+@pytest.mark.parametrize(("hinge", "factor"), [("squared", 1e6), *((hinge, 1e7) for hinge in HINGES)])
+@pytest.mark.parametrize("far_weight", [0.0, 9.0])
+def test_hessians_of_large_curvature_are_double(hessians, hinge, far_weight, factor):
+    Z, loss, C, naive = _both(hinge, factor, far_weight)
+    solution = solve_ranksvm(Z, loss, C)
+    assert solution.converged
+    precisions = _precisions(hessians)
+    assert precisions[0] == np.float32
+    assert np.float64 in precisions
+    following = [*precisions[1:], np.dtype(np.float32)]
+    for (features, hessian, largest), after in zip(hessians, following, strict=True):
+        if hessian.dtype == np.float64:
+            np.testing.assert_array_equal(features, Z)
+        elif largest > rankad.ranksvm._SINGLE_LIMIT:
+            assert after == np.float64
+        elif hinge == "squared":
+            assert after == np.float32
+    best = _optimum(naive, 7)
+    assert np.linalg.norm(solution.weights - best) <= 2 * TOL * np.linalg.norm(best)
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("factor", [1.0, 1e3, 1e5])
+def test_single_precision_ends_where_double_does(hessians, hinge, factor, monkeypatch):
+    # More features than above, and a wide kernel: stiff directions and soft ones.
+    Z, loss, C, naive = _both(hinge, factor, 40.0, n=80, s=60, seed=2, sigma=2.0, n_levels=5)
+    assert Z.shape[1] > 40
+    single = solve_ranksvm(Z, loss, C)
+    assert np.float32 in _precisions(hessians)
+    assert np.float64 not in _precisions(hessians)
+    monkeypatch.setattr(rankad.ranksvm, "_SINGLE_LIMIT", 0.0)
+    hessians.clear()
+    double = solve_ranksvm(Z, loss, C)
+    assert _precisions(hessians)[1::2] == [np.dtype(np.float64)] * (len(hessians) // 2)
+    for solution in (single, double):
+        assert solution.converged
+        assert naive.newton_decrement(solution.weights) <= 1.01 * TOL * np.linalg.norm(solution.weights)
+    assert np.linalg.norm(single.weights - double.weights) <= 2 * TOL * np.linalg.norm(double.weights)
+    np.testing.assert_allclose(single.objective, double.objective, rtol=1e-6)
+
+
+def test_a_tight_tolerance_is_met_in_single_precision(hessians):
+    Z, loss, C, naive = _both("squared", 1e2, 9.0)
+    solution = solve_ranksvm(Z, loss, C, tol=1e-10)
+    assert solution.converged
+    assert set(_precisions(hessians)) == {np.dtype(np.float32)}
+    assert naive.newton_decrement(solution.weights) <= 1e-9 * np.linalg.norm(solution.weights)
+
+
+def test_a_hessian_that_single_precision_makes_indefinite_is_formed_again(monkeypatch):
+    Z, loss, C, naive = _both("squared", 1e2, 9.0)
+    plain = solve_ranksvm(Z, loss, C)
+    real, formed = rankad.ranksvm._hessian, []
+
+    def spoiling(features, at, C):
+        hessian = real(features, at, C)
+        formed.append(hessian.dtype)
+        if hessian.dtype == np.float32:
+            hessian[3, 3] = -1.0
+            assert hessian.diagonal().max() <= rankad.ranksvm._SINGLE_LIMIT
+        return hessian
+
+    monkeypatch.setattr(rankad.ranksvm, "_hessian", spoiling)
+    solution = solve_ranksvm(Z, loss, C)
+    assert solution.converged
+    assert formed == [np.dtype(np.float32), np.dtype(np.float64)] * (len(formed) // 2)
+    assert len(formed) >= 2 * solution.n_iter > 0
+    best = _optimum(naive, 7)
+    assert np.linalg.norm(solution.weights - best) <= 2 * TOL * np.linalg.norm(best)
+    np.testing.assert_allclose(solution.objective, plain.objective, rtol=1e-6)
+
+
+@pytest.mark.parametrize("tiny", [1e-20, 1e-30, 1e-100])
+def test_tiny_features_are_nothing_in_single_precision_and_themselves_in_double(hessians, tiny):
+    Z, levels = _problem()
+    rng = np.random.default_rng(3)
+    Z = np.where(rng.random(Z.shape) < 0.3, tiny * rng.normal(size=Z.shape), Z)
+    Z[:, 2] = tiny * rng.normal(size=28)
+    Z[:5, 4] = 1e-11 * (1.0 + rng.random(5))  # small, and yet not too small
+    loss = PairLoss(levels, far_weight=9.0)
+    C = 1e2 / loss.n_pairs
+    solution = solve_ranksvm(Z, loss, C)
+    assert solution.converged
+    for features, hessian, _ in hessians:
+        assert features.dtype == np.float32
+        assert not ((features != 0) & (np.abs(features) < 1e-12)).any()
+        assert not features[:, 2].any()
+        assert features[:5, 4].all()
+        # Neither are products subnormal.
+        lower = np.abs(np.tril(hessian))
+        assert not ((lower > 0) & (lower < np.finfo(np.float32).tiny)).any()
+    naive = oracles.RankSVM(Z, levels, oracles.SquaredHinge(), C, 9.0)
+    best = _optimum(naive, 7)
+    assert np.linalg.norm(solution.weights - best) <= 2 * TOL * np.linalg.norm(best)
+    # What pulls at the weights is of the features as they came.
+    if tiny > 1e-40:
+        assert solution.weights[2] != 0
+    np.testing.assert_allclose(solution.scores, Z @ solution.weights, rtol=1e-9, atol=1e-12)
+
+
 # ---------------------------------------------------------------------------------------- conjugate gradients
 
 

@@ -41,8 +41,8 @@ _ROUNDING = 1.5 * 2.0**52
 _INFINITY_BITS = int(np.float64(np.inf).view(np.int64))
 # A cache line, in float64 numbers.
 _LINE = 8
-# Beyond this a landmark may as well be anywhere (an infinite coordinate would have no distance to itself), and
-# a distance is as good as infinite.
+# Beyond this a landmark may as well be anywhere (an infinite coordinate would have no distance to itself),
+# and a distance is as good as infinite.
 _FARTHEST = 1e300
 
 

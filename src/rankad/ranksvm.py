@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,7 +31,7 @@ _MAX_CG_STEPS = 50
 _SLOPE_LEFT = 0.1
 _MAX_LINE_STEPS = 30
 # With a curvature above this in any feature, single precision may lose the identity that is added to it.
-_SINGLE_LIMIT = 1e5
+_SINGLE_LIMIT = 1e6
 # Features below this are nothing beside those of order one, but their products would be subnormal, and slow.
 _SINGLE_ZERO = 1e-12
 
@@ -89,6 +90,7 @@ def solve_ranksvm(
     start: Floats | None = None,
     tol: float = 1e-4,
     max_iter: int = 200,
+    _newton: _Newton | None = None,
 ) -> RankSVMSolution:
     """Minimize ``|w|^2 / 2 + C * loss(Z w)``.
 
@@ -113,9 +115,8 @@ def solve_ranksvm(
     """
     if not (math.isfinite(C) and C > 0):
         raise ValueError(f"C must be finite and > 0, got {C!r}.")
-    Z = np.ascontiguousarray(features)
-    single = Z.astype(np.float32)
-    single[np.abs(single) < _SINGLE_ZERO] = 0.0
+    newton = _newton or _Newton(features)
+    Z = newton.Z
     w = np.zeros(Z.shape[1]) if start is None else np.array(start, dtype=np.float64)
     f = Z @ w
     at = loss.at(f)
@@ -131,7 +132,7 @@ def solve_ranksvm(
             converged = True
             break
         for accuracy in _ACCURACIES:
-            step = _newton_step(Z, single, at, C, gradient, accuracy)
+            step = newton.step(at, C, gradient, accuracy)
             slope = float(gradient @ step)
             decrement = math.sqrt(max(0.0, -slope))
             # A loose solution may miss a soft direction: only a tight one may end the search.
@@ -157,33 +158,47 @@ def solve_path(
 ) -> Iterator[RankSVMSolution]:
     """Yield the solution for each C in turn, each started from the one before (ascending C is best)."""
     start: Floats | None = None
+    newton = _Newton(features)
     for C in Cs:
-        solution = solve_ranksvm(features, loss, C, start=start, **options)  # type: ignore[arg-type]
+        solution = solve_ranksvm(features, loss, C, start=start, _newton=newton, **options)  # type: ignore[arg-type]
         start = solution.weights
         yield solution
 
 
-def _newton_step(
-    Z: Floats, single: Singles, at: LossAt, C: float, gradient: Floats, accuracy: float
-) -> Floats:
-    """Solve ``H step = -gradient``: factorize H, unless it is large and conjugate gradients are quick.
+class _Newton:
+    """Newton steps for some features, and what was learned about how best to find them.
 
-    H is formed and factorized in single precision where that leaves it positive definite. A step needs no
-    more: what it leads to is measured in double precision, and so is when to stop.
+    Where H is large, conjugate gradients go first, until they take long. H is formed and factorized in single
+    precision, until that is too coarse. (A step needs no more: what it leads to is measured in double
+    precision, and so is when to stop.) Neither is tried again: along ascending C it gets harder.
     """
-    if Z.shape[1] > DENSE_LIMIT:
-        step = _conjugate_gradients(Z, at, C, gradient, accuracy)
-        if step is not None:
-            return step
-    hessian = _hessian(single, at, C)
-    try:
-        if hessian.diagonal().max() > _SINGLE_LIMIT:
-            raise linalg.LinAlgError
-        factor = linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:
-        factor = linalg.cho_factor(_hessian(Z, at, C), lower=True, overwrite_a=True, check_finite=False)
-    step = linalg.cho_solve(factor, gradient.astype(factor[0].dtype), check_finite=False)
-    return np.asarray(-step, dtype=np.float64)
+
+    def __init__(self, features: Floats) -> None:
+        self.Z = np.ascontiguousarray(features)
+        self._single = self.Z.astype(np.float32)
+        self._single[np.abs(self._single) < _SINGLE_ZERO] = 0.0
+        self._conjugates = self.Z.shape[1] > DENSE_LIMIT
+        self._coarse = True
+
+    def step(self, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
+        """Solve ``H step = -gradient``."""
+        if self._conjugates:
+            step = _conjugate_gradients(self.Z, at, C, gradient, accuracy)
+            if step is not None:
+                return step
+            self._conjugates = False
+        factor = self._factor(at, C)
+        step = linalg.cho_solve(factor, gradient.astype(factor[0].dtype), check_finite=False)
+        return np.asarray(-step, dtype=np.float64)
+
+    def _factor(self, at: LossAt, C: float) -> Any:
+        if self._coarse:
+            hessian = _hessian(self._single, at, C)
+            if hessian.diagonal().max() <= _SINGLE_LIMIT:
+                with suppress(linalg.LinAlgError):
+                    return linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+            self._coarse = False
+        return linalg.cho_factor(_hessian(self.Z, at, C), lower=True, overwrite_a=True, check_finite=False)
 
 
 def _hessian(Z: Floats | Singles, at: LossAt, C: float) -> Floats | Singles:
