@@ -74,12 +74,13 @@ class View(NamedTuple):
         recipe: Recipe,
         seed: np.random.SeedSequence,
         reference: Floats | None = None,
+        n_jobs: int | None = None,
     ) -> View:
         """Scale some rows, and others like them that serve as reference."""
         scaling = fit_scaling(rows, name)
         scaled = scaling.apply(rows)
         apart = None if reference is None else scaling.apply(reference)
-        return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed, reference=apart))
+        return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed, None, None, apart, n_jobs))
 
 
 class RankFit:
@@ -131,7 +132,7 @@ class RankFit:
         """Fill the detector's fitted attributes."""
         detector, plan = self.detector, self.plan
         C = plan.C or [value / len(self.training) for value in AUTO_C]
-        seed, rows, best = self.train_seed, self.training, 0
+        seed, jobs, rows, best = self.train_seed, detector.n_jobs, self.training, 0
         detector.selection_ = None
         views: list[View] = []
         if self.n_trials > 1:
@@ -139,7 +140,7 @@ class RankFit:
             if share < 1:
                 drawn = np.random.default_rng(self.draw_seed).permutation(len(rows))
                 rows = rows[np.sort(drawn[: round(share * len(rows))])]
-            views = [View.of(rows, scaling, recipe, seed) for scaling in plan.scalings]
+            views = [View.of(rows, scaling, recipe, seed, None, jobs) for scaling in plan.scalings]
             detector.selection_ = self._select(views, recipe, rows, C, share)
             best = detector.selection_.best
         which, multiple, at = np.unravel_index(best, (len(plan.scalings), len(plan.bandwidths), len(C)))
@@ -147,7 +148,7 @@ class RankFit:
         if views and rows is self.training and self.reference is None:
             view = views[which]
         else:
-            view = View.of(self.training, plan.scalings[which], self.recipe, seed, self.reference)
+            view = View.of(self.training, plan.scalings[which], self.recipe, seed, self.reference, jobs)
         weight = C[at] * view.prepared.n_pairs
         sigma = chosen.sigma(view.prepared.unit)
         ranker = view.prepared.solve(sigma, [weight])[0]
@@ -293,7 +294,8 @@ class RankFit:
         deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
         # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
-        known = nearest_neighbors(rows, min(_KNOWN_NEIGHBORS * self.recipe.k, len(rows) - 1))
+        many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(rows) - 1)
+        known = nearest_neighbors(rows, many, n_jobs=detector.n_jobs)
         progress = Progress("calibration", n_folds, detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:

@@ -89,6 +89,8 @@ class PreparedRows:
     reference : ndarray of shape (m, d), optional
         Other rows, among which neighbours are looked for to rank these, and which take part in choosing
         landmarks; without, neighbours are looked for in random halves of these.
+    n_jobs : int, optional
+        Threads that look for neighbours.
 
     Attributes
     ----------
@@ -107,6 +109,7 @@ class PreparedRows:
         scaling: str | None = None,
         known: tuple[Neighbors, Ints] | None = None,
         reference: Floats | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
         halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
@@ -115,7 +118,7 @@ class PreparedRows:
         n, k = len(scaled), recipe.k
         many = min(4 * k, n - 1)
         if known is None:
-            wide = nearest_neighbors(scaled, many)
+            wide = nearest_neighbors(scaled, many, n_jobs=n_jobs)
         else:
             wide = neighbors_among(known[1], many, scaled, known[0], 1 / float(self._scaling.scale.max()))
         if reference is None:
@@ -124,7 +127,7 @@ class PreparedRows:
             self.ranks = resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
         else:
             apart = self._scaling.apply(reference)
-            distances = nearest_neighbors(apart, k, scaled).distances
+            distances = nearest_neighbors(apart, k, scaled, n_jobs=n_jobs).distances
             self.ranks = density_ranks(-knn_statistic(distances, k, "mean"))
         self.levels: Ints = quantize(self.ranks, recipe.cuts)
         self.unit = float(wide.distances[:, :k].mean()) or 1.0
