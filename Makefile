@@ -34,7 +34,7 @@ experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into do
 	$(BIN)/rankad reproduce all --out docs/reproduction
 	$(PY) -m rankad.experiments.page docs/reproduction.md
 
-bench: $(BENCH_ENV) ## measure speed beside the peers into docs/benchmarks (about a quarter of an hour)
+bench: $(BENCH_ENV) ## measure speed beside the peers into docs/benchmarks (about 20 minutes)
 	$(PY) -m benchmarks --out docs/benchmarks
 
 # The checks run one after another, cheapest first, and the first failure stops the run.

@@ -62,7 +62,7 @@ class Bar(NamedTuple):
         return "not measured" if self.measured is None else self._text(self.measured)
 
     def _text(self, value: float) -> str:
-        return f"{value:.{self.digits}f}{self.unit}"
+        return f"{round(value, self.digits) + 0.0:.{self.digits}f}{self.unit}"
 
 
 def judge(results: Mapping[str, Any], bench: Bench) -> list[Bar]:

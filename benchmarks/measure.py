@@ -27,7 +27,7 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.perf_counter() - begin
 
 
-def repeat_seconds(call: Callable[[], Any], repeats: int, budget: float = 15.0) -> list[float]:
+def repeat_seconds(call: Callable[[], Any], repeats: int, budget: float = 8.0) -> list[float]:
     """Return the times of several calls: `repeats`, or as many as begin within `budget` seconds."""
     times: list[float] = []
     while len(times) < repeats and sum(times) < budget:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.axis import Axis
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from benchmarks.peers import METHODS, RANKAD
 from benchmarks.settings import Bench
@@ -57,7 +58,7 @@ def draw_all(results: Mapping[str, Any], bench: Bench) -> list[Path]:
 def _against_n(
     path: Path, records: Sequence[dict[str, Any]], title: str, what: str, unit: float, label: str
 ) -> Path:
-    figure = new_figure(title, (8.2, 4.8))
+    figure = new_figure(title, (10.4, 4.8))
     axes = figure.add_subplot()
     for method in METHODS:
         here = [(r["n"], max(r[what] * unit, 1e-3)) for r in records if r["method"] == method]
@@ -73,7 +74,8 @@ def _against_n(
                 zorder=3 if ours else 2,
             )
     axes.set(xscale="log", yscale="log", xlabel="training rows", ylabel=label)
-    _plain_ticks(axes)
+    _mark(axes, sorted({r["n"] for r in records}))
+    _plain(axes.yaxis)
     axes.grid(alpha=0.25)
     figure.legend(loc="outside right center", frameon=False)
     return save(figure, path)
@@ -100,12 +102,11 @@ def _speed_and_auc(
             color=_COLOURS[method],
             marker=_MARKERS[method],
             markersize=11 if method == RANKAD else 8,
-            markeredgecolor="white",
             label=method,
             zorder=4,
         )
     axes.set(xscale="log", xlabel="rows scored per second", ylabel="AUC")
-    _plain_ticks(axes, x_only=True)
+    _plain(axes.xaxis)
     axes.grid(alpha=0.25)
     figure.legend(loc="outside right center", frameon=False)
     return save(figure, path)
@@ -115,6 +116,9 @@ def _landmark_curve(axes: Axes, records: Sequence[dict[str, Any]], label: str) -
     speed, quality = [r["rows_per_second"] for r in records], [r["auc"] for r in records]
     axes.plot(speed, quality, "-", color=_COLOURS[RANKAD], linewidth=1.2, alpha=0.6, label=label)
     axes.plot(speed, quality, ".", color=_COLOURS[RANKAD], alpha=0.6)
+    for record in (records[0], records[-1]):
+        text, at = f"{record['landmarks']:,}", (record["rows_per_second"], record["auc"])
+        axes.annotate(text, at, xytext=(0, 7), textcoords="offset points", fontsize=7.5, ha="center")
 
 
 def _landmarks(path: Path, records: Sequence[dict[str, Any]], threads: str, bench: Bench) -> Path:
@@ -122,25 +126,26 @@ def _landmarks(path: Path, records: Sequence[dict[str, Any]], threads: str, benc
     title = f"Landmarks for speed: RankAD on {sizes.base:,} rows of cover, {threads}"
     figure = new_figure(title, (11.5, 3.9))
     parts = (
-        ("rows_per_second", "rows scored per second", "log"),
-        ("auc", "AUC", "linear"),
-        ("fit_seconds", "seconds to fit", "log"),
+        ("rows_per_second", "million rows scored per second", 1e-6),
+        ("auc", "AUC", 1.0),
+        ("fit_seconds", "seconds to fit", 1.0),
     )
-    for at, (what, label, scale) in enumerate(parts, start=1):
+    for at, (what, label, unit) in enumerate(parts, start=1):
         axes = figure.add_subplot(1, 3, at)
         errors = [r["auc_standard_error"] or 0.0 for r in records] if what == "auc" else None
         axes.errorbar(
             [r["landmarks"] for r in records],
-            [r[what] for r in records],
+            [r[what] * unit for r in records],
             yerr=errors,
             color=_COLOURS[RANKAD],
             marker="o",
             linewidth=2,
             capsize=3,
         )
-        axes.set(xscale="log", yscale=scale, xlabel="landmarks", ylabel=label)
-        axes.set_xticks([r["landmarks"] for r in records])
-        _plain_ticks(axes, x_only=what == "auc")
+        axes.set(xscale="log", xlabel="landmarks", ylabel=label)
+        if what != "auc":
+            axes.set_ylim(bottom=0)
+        _mark(axes, [r["landmarks"] for r in records])
         axes.grid(alpha=0.25)
     return save(figure, path)
 
@@ -170,16 +175,22 @@ def _roofline(path: Path, records: Sequence[dict[str, Any]]) -> Path:
         axes.plot(s, numpy, "-s", color=COLOURS[0], label="blocked NumPy, same work")
         axes.set(xscale="log", ylim=(0, top), xlabel="landmarks s", ylabel="Gflop/s" if at == 1 else "")
         axes.set_title(f"d = {d}")
-        axes.set_xticks(s)
-        _plain_ticks(axes, x_only=True)
+        _mark(axes, s)
         axes.grid(alpha=0.25)
     if records:
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return save(figure, path)
 
 
-def _plain_ticks(axes: Axes, x_only: bool = False) -> None:
+def _mark(axes: Axes, values: Sequence[int]) -> None:
+    """Put ticks where the measurements are."""
+    axes.set_xticks(values)
+    axes.xaxis.set_minor_locator(NullLocator())
+    _plain(axes.xaxis)
+    axes.tick_params(axis="x", labelsize=8.5)
+
+
+def _plain(axis: Axis) -> None:
     """Write 20,000 rather than 2 x 10^4."""
-    for axis in (axes.xaxis,) if x_only else (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
-        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

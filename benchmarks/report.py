@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers import NOTES
 from benchmarks.process import available_cores
 from benchmarks.settings import Bench
 from rankad.experiments.cells import plain, versions, write_atomically
@@ -60,7 +61,7 @@ def _opening(bench: Bench, machine: Mapping[str, Any]) -> list[str]:
         said.append("**Quick look (--quick)**: fewer rows, two threads only; not the figures to quote.")
     if machine["cores"] < 2:
         said.append("**One core only**: what is said of two threads was measured on one core.")
-    return [" ".join(said)]
+    return [" ".join(said), "\n".join(f"- {note}" for note in NOTES)]
 
 
 def _processor() -> str:

@@ -62,8 +62,8 @@ _QUICK = Sizes(
     base=1_000,
     hundred=5_000,
     many=5_000,
-    million=20_000,
-    fits=(1_000, 5_000, 20_000),
+    million=10_000,
+    fits=(1_000, 5_000, 10_000),
     scored=20_000,
     single=100,
     published=200,
@@ -73,8 +73,8 @@ _QUICK = Sizes(
     landmark_counts=(50, 200),
     stream_bytes=200_000_000,
     starts=2,
-    fit_limit=20.0,
-    stop=30.0,
+    fit_limit=30.0,
+    stop=40.0,
 )
 
 

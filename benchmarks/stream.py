@@ -97,7 +97,7 @@ def table(record: dict[str, Any]) -> Table:
             seconds_text(record["seconds"]),
             amount(record["rows"] / record["seconds"]),
             bytes_text(record["most_bytes"]),
-            f"{record['growth_bytes'] / 1e6:.1f} MB",
+            f"{round(record['growth_bytes'] / 1e6, 1) + 0.0:.1f} MB",
         ]
     notes = [
         f"RankAD.p_values(iterator), batches of {_BATCH:,} rows as wide as cover, made up on the way, which "

@@ -24,7 +24,7 @@ from benchmarks import bars, fits, measure, peers, process, roofline, rows, sett
         ([(10, 2.0)], 30, 6.0),
         ([(10, 1.0), (20, 4.0)], 40, 16.0),
         ([(10, 1.0), (20, 16.0)], 40, 64.0),
-        ([(10, 3.0), (20, 2.0)], 40, 4.0),
+        ([(10, 3.0), (20, 2.0)], 40, 2.0),
     ],
 )
 def test_expected_time_follows_the_power_seen_between_one_and_two(known, n, expected):

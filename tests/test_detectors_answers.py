@@ -587,8 +587,8 @@ def test_enough_free_rows_calibrate_alone(quick_rankad, monkeypatch, n):
     detector = quick_rankad().fit(rows)
     assert detector.calibration_.kind == "split"
     assert detector.false_alarm_bound().exact
-    free = np.delete(rows, detector.training_rows_, axis=0)
-    assert len(free) == n - 100
+    free = np.delete(rows, np.r_[detector.training_rows_, detector.reference_rows_], axis=0)
+    assert len(free) == n - 100 - len(detector.reference_rows_)
     np.testing.assert_array_equal(detector.calibration_.scores, np.sort(detector.score_samples(free)))
 
 
@@ -599,7 +599,7 @@ def test_a_split_trains_on_half_of_the_rows_at_most(quick_rankad, monkeypatch, n
     detector = quick_rankad(calibration="split").fit(rows)
     assert detector.training_rows_.shape == (n_training,)
     assert detector.calibration_.kind == "split"
-    free = np.delete(rows, detector.training_rows_, axis=0)
+    free = np.delete(rows, np.r_[detector.training_rows_, detector.reference_rows_], axis=0)
     np.testing.assert_array_equal(detector.calibration_.scores, np.sort(detector.score_samples(free)))
 
 

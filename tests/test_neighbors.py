@@ -496,3 +496,16 @@ def test_k_beyond_the_smaller_half_is_named(k):
         ValueError, match=rf"k must lie between 1 and 3, the size of the smaller half; got {k}\."
     ):
         next(split_distances(rows, k, halves))
+
+
+@pytest.mark.parametrize("big", [1e5, 1e9])
+def test_neighbors_among_rows_whose_rescaling_rounds(big):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = rng.integers(0, 6, (300, 2)) + big * rng.integers(0, 2, (300, 1))
+        kept = np.sort(rng.permutation(300)[:285])
+        scale = rows[kept].std(axis=0)
+        own = (rows[kept] - rows[kept].mean(axis=0)) / scale
+        known = nearest_neighbors(rows, 24)
+        found = neighbors_among(kept, 16, own, known, 1 / scale.max())
+        np.testing.assert_array_equal(found.distances, nearest_neighbors(own, 16, method="scan").distances)

@@ -352,3 +352,10 @@ def test_wrong_arguments_are_named():
             PairLoss([1, 2], far_weight=far_weight)
     with pytest.raises(ValueError, match=r"scores must have shape \(2,\), got \(3,\)\."):
         PairLoss([1, 2]).at([0.0, 1.0, 2.0])
+
+
+def test_whole_numbers_are_multiplied_as_numbers():
+    at = PairLoss([1, 2, 3, 2], far_weight=0.3).at(np.zeros(4))
+    whole = np.array([1, 2, 3, 4])
+    np.testing.assert_array_equal(at.hessian_product(whole), at.hessian_product(whole.astype(float)))
+    assert at.hessian_product(whole)[0] == pytest.approx(-11.4)

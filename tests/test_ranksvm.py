@@ -263,25 +263,56 @@ def test_hessians_of_small_curvature_are_single(hessians, hinge, factor):
         assert largest <= rankad.ranksvm._SINGLE_LIMIT
 
 
-@pytest.mark.parametrize(("hinge", "factor"), [("squared", 1e6), *((hinge, 1e7) for hinge in HINGES)])
+@pytest.mark.parametrize("hinge", HINGES)
 @pytest.mark.parametrize("far_weight", [0.0, 9.0])
-def test_hessians_of_large_curvature_are_double(hessians, hinge, far_weight, factor):
+@pytest.mark.parametrize(("factor", "limit"), [(1e4, 1e2), (1e6, 1e4), (1e7, None)])
+def test_hessians_are_double_from_the_first_large_curvature_on(
+    hessians, hinge, far_weight, factor, limit, monkeypatch
+):
+    if limit is not None:
+        monkeypatch.setattr(rankad.ranksvm, "_SINGLE_LIMIT", limit)
+    limit = rankad.ranksvm._SINGLE_LIMIT
     Z, loss, C, naive = _both(hinge, factor, far_weight)
     solution = solve_ranksvm(Z, loss, C)
     assert solution.converged
-    precisions = _precisions(hessians)
-    assert precisions[0] == np.float32
-    assert np.float64 in precisions
-    following = [*precisions[1:], np.dtype(np.float32)]
-    for (features, hessian, largest), after in zip(hessians, following, strict=True):
-        if hessian.dtype == np.float64:
-            np.testing.assert_array_equal(features, Z)
-        elif largest > rankad.ranksvm._SINGLE_LIMIT:
-            assert after == np.float64
-        elif hinge == "squared":
-            assert after == np.float32
     best = _optimum(naive, 7)
     assert np.linalg.norm(solution.weights - best) <= 2 * TOL * np.linalg.norm(best)
+    singles = [largest for _, hessian, largest in hessians if hessian.dtype == np.float32]
+    n_double = len(hessians) - len(singles)
+    assert _precisions(hessians) == [np.dtype(np.float32)] * len(singles) + [np.dtype(np.float64)] * n_double
+    assert all(largest <= limit for largest in singles[:-1])
+    if hinge == "squared":
+        # The curvature is largest at the start, where no pair is in order.
+        assert singles[0] > limit
+    # The one that was too large is formed again.
+    assert (n_double > 0) >= (singles[-1] > limit)
+    for features, hessian, _ in hessians:
+        if hessian.dtype == np.float64:
+            np.testing.assert_array_equal(features, Z)
+
+
+def test_the_identity_is_seen_beside_the_largest_single_curvature():
+    assert np.finfo(np.float32).eps * rankad.ranksvm._SINGLE_LIMIT < 0.2
+
+
+def test_a_path_that_went_to_double_precision_stays_there(hessians, monkeypatch):
+    Z, loss, C, _ = _both("squared", 1.0, 9.0)
+    solutions = solve_path(Z, loss, [C, 1e4 * C, C])
+    next(solutions)
+    assert set(_precisions(hessians)) == {np.dtype(np.float32)}
+    hessians.clear()
+    monkeypatch.setattr(rankad.ranksvm, "_SINGLE_LIMIT", 1e2)
+    next(solutions)
+    assert _precisions(hessians)[:2] == [np.dtype(np.float32), np.dtype(np.float64)]
+    assert np.float32 not in _precisions(hessians)[1:]
+    hessians.clear()
+    again = next(solutions)
+    assert set(_precisions(hessians)) == {np.dtype(np.float64)}
+    # Another solution starts anew, and ends at the same place.
+    hessians.clear()
+    cold = solve_ranksvm(Z, loss, C)
+    assert set(_precisions(hessians)) == {np.dtype(np.float32)}
+    assert np.linalg.norm(again.weights - cold.weights) <= 3 * TOL * np.linalg.norm(cold.weights)
 
 
 @pytest.mark.parametrize("hinge", HINGES)
@@ -296,7 +327,8 @@ def test_single_precision_ends_where_double_does(hessians, hinge, factor, monkey
     monkeypatch.setattr(rankad.ranksvm, "_SINGLE_LIMIT", 0.0)
     hessians.clear()
     double = solve_ranksvm(Z, loss, C)
-    assert _precisions(hessians)[1::2] == [np.dtype(np.float64)] * (len(hessians) // 2)
+    assert np.float64 in _precisions(hessians)
+    assert np.float32 not in _precisions(hessians)[1:]
     for solution in (single, double):
         assert solution.converged
         assert naive.newton_decrement(solution.weights) <= 1.01 * TOL * np.linalg.norm(solution.weights)
@@ -312,7 +344,8 @@ def test_a_tight_tolerance_is_met_in_single_precision(hessians):
     assert naive.newton_decrement(solution.weights) <= 1e-9 * np.linalg.norm(solution.weights)
 
 
-def test_a_hessian_that_single_precision_makes_indefinite_is_formed_again(monkeypatch):
+@pytest.mark.parametrize("entry", [-1.0, math.nan, math.inf])
+def test_a_hessian_that_single_precision_spoils_is_formed_again(entry, monkeypatch):
     Z, loss, C, naive = _both("squared", 1e2, 9.0)
     plain = solve_ranksvm(Z, loss, C)
     real, formed = rankad.ranksvm._hessian, []
@@ -321,15 +354,16 @@ def test_a_hessian_that_single_precision_makes_indefinite_is_formed_again(monkey
         hessian = real(features, at, C)
         formed.append(hessian.dtype)
         if hessian.dtype == np.float32:
-            hessian[3, 3] = -1.0
             assert hessian.diagonal().max() <= rankad.ranksvm._SINGLE_LIMIT
+            hessian[3, 3] = entry
         return hessian
 
     monkeypatch.setattr(rankad.ranksvm, "_hessian", spoiling)
     solution = solve_ranksvm(Z, loss, C)
     assert solution.converged
-    assert formed == [np.dtype(np.float32), np.dtype(np.float64)] * (len(formed) // 2)
-    assert len(formed) >= 2 * solution.n_iter > 0
+    assert solution.n_iter > 0
+    assert formed == [np.dtype(np.float32)] + [np.dtype(np.float64)] * (len(formed) - 1)
+    assert len(formed) > solution.n_iter
     best = _optimum(naive, 7)
     assert np.linalg.norm(solution.weights - best) <= 2 * TOL * np.linalg.norm(best)
     np.testing.assert_allclose(solution.objective, plain.objective, rtol=1e-6)
@@ -406,3 +440,20 @@ def test_conjugate_gradients_do_not_stop_while_a_soft_direction_is_far_from_its_
     solution = solve_ranksvm(Z, PairLoss(levels), C, start=start)
     assert solution.converged
     np.testing.assert_allclose(solution.weights, best, atol=3 * TOL)
+
+
+@pytest.mark.usefixtures("conjugate_gradients")
+def test_conjugate_gradients_that_take_long_are_not_tried_again_along_a_path(monkeypatch):
+    Z, loss, C, naive = _both("squared", 1e4, 9.0)
+    called = []
+    inner = rankad.ranksvm._conjugate_gradients
+    monkeypatch.setattr(
+        rankad.ranksvm, "_conjugate_gradients", lambda *args: called.append(1) or inner(*args)
+    )
+    monkeypatch.setattr(rankad.ranksvm, "_MAX_CG_STEPS", 1)
+    first, last = solve_path(Z, loss, [0.1 * C, C])
+    assert first.n_iter > 0
+    assert last.n_iter > 0
+    assert len(called) == 1
+    best = _optimum(naive, 7)
+    assert np.linalg.norm(last.weights - best) <= 2 * TOL * np.linalg.norm(best)

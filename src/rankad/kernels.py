@@ -82,11 +82,11 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
 def _spread_out(rows, draws):  # type: ignore[no-untyped-def]
     """Choose one row per draw from [0, 1): k-means++ with one trial a centre.
 
-    Each is drawn with probability proportional to the squared distance to those before it, so that more rows
-    than there are draws must be distinct.
+    Each is drawn with probability proportional to the squared distance to those before it. Where all of these
+    are zero, the first row is drawn again.
     """
     n, d = rows.shape
-    chosen = np.empty(draws.shape[0], dtype=np.int64)
+    chosen = np.zeros(draws.shape[0], dtype=np.int64)
     chosen[0] = min(n - 1, int(draws[0] * n))
     nearest = np.full(n, np.inf)
     for step in range(draws.shape[0]):
@@ -257,8 +257,9 @@ def score_many(scorers: Sequence[KernelScorer], rows: Floats) -> Floats:
     Parameters
     ----------
     scorers : sequence of KernelScorer
-        With the very same landmarks and `far_field`.
+        With the very same landmarks and `far_field`, and without `limits`.
     rows : ndarray of shape (n, d)
+        All finite.
 
     Returns
     -------
@@ -268,8 +269,13 @@ def score_many(scorers: Sequence[KernelScorer], rows: Floats) -> Floats:
     landmarks, far_field = first.landmarks, first.far_field
     if not all(s.landmarks is landmarks and s.far_field == far_field for s in scorers):
         raise ValueError("scorers must share their landmarks and far_field.")
+    if any(scorer.limits is not None for scorer in scorers):
+        raise ValueError("scorers must have no limits.")
     ratios = np.array([first.widths[0] / scorer.widths[0] for scorer in scorers])
-    if not all(np.allclose(first.widths, r * s.widths) for r, s in zip(ratios, scorers, strict=True)):
+    alike = [
+        np.allclose(first.widths, r * s.widths, 1e-12, 0.0) for r, s in zip(ratios, scorers, strict=True)
+    ]
+    if not all(alike):
         raise ValueError("The widths of scorers must be multiples of one another.")
     # All landmarks are laid out, whichever have a coefficient: every scorer has others that have none.
     layout = _lay_out(landmarks, np.ones(len(landmarks)), first.widths)
@@ -394,7 +400,7 @@ def _many_scores(rows, center, scale, columns, coefficients, ratios, reach):  # 
                 _raise(squared, ratio * ratio, powers)
             score = _dot(powers, coefficients[trial])
             if reach < np.inf:
-                score -= max(0.0, nearest * ratio - reach)
+                score -= min(max(0.0, nearest * ratio - reach), _FARTHEST)
             scores[trial, row] = score
     return scores
 

@@ -137,8 +137,11 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
     place[kept] = np.arange(len(kept))
     distances, found = _nearest_of(own, known.indices[kept], place, k)
     complete = known.indices.shape[1] == len(known.indices) - 1
-    proven = known.distances[kept, -1] * (shrinkage * (1 - _ROUNDING))
-    unsure = np.flatnonzero(~(distances[:, -1] <= (np.inf if complete else proven)))
+    # Rescaling rounds too, by the largest coordinates.
+    slack = 16 * np.finfo(np.float64).eps * float(np.abs(own).max())
+    proven = known.distances[kept, -1] * (shrinkage * (1 - _ROUNDING)) - slack
+    last = distances[:, -1]
+    unsure = np.flatnonzero(~((last <= (np.inf if complete else proven)) | (last == 0.0)))
     if unsure.size:
         distances[unsure], found[unsure] = _scan(np.ascontiguousarray(own.T), own, unsure, k, True)
     return Neighbors(distances, found)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -228,9 +228,10 @@ class PairLossAt:
     _scores: Floats
     _order: Ints
 
-    def hessian_product(self, vectors: Floats) -> Floats:
+    def hessian_product(self, vectors: Any) -> Any:
         """Return the (generalised) Hessian times `vectors`, of shape (n,) or (n, s), in their precision."""
-        columns = np.ascontiguousarray(vectors.reshape(len(vectors), -1))
+        precision = np.result_type(vectors, np.float32)
+        columns = np.ascontiguousarray(vectors.reshape(len(vectors), -1), dtype=precision)
         loss = self._loss
         far = loss.far_weight * loss.shape.curvature(self._scores)
         out = far.astype(columns.dtype)[:, None] * columns
