@@ -215,7 +215,6 @@ def test_a_second_process_finds_the_code_compiled(fitted, tmp_path):
 def small_limits(monkeypatch):
     """What is large begins at a hundred rows."""
     monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
-    monkeypatch.setattr(fitting, "MAX_SELECTION_ROWS", 60)
 
 
 def _quick(**params):
@@ -285,7 +284,7 @@ def test_all_landmarks_are_all_training_rows():
 
 
 @pytest.mark.usefixtures("small_limits")
-def test_selection_on_fewer_rows_is_repeatable_and_fills_the_table():
+def test_selection_is_repeatable_and_fills_the_table():
     rows = rows_of(400)
     tables = [RankAD(landmarks=20, random_state=3, n_jobs=n_jobs).fit(rows) for n_jobs in (1, 2)]
     assert len(tables[0].selection_.C) == 3 * 5 * 2
@@ -295,8 +294,17 @@ def test_selection_on_fewer_rows_is_repeatable_and_fills_the_table():
 
 @pytest.mark.usefixtures("small_limits")
 def test_too_many_neighbors_for_the_rows_that_select_are_named():
-    with pytest.raises(ValueError, match="n_neighbors=40 is too many"):
+    with pytest.raises(ValueError, match=r"n_neighbors=40 is too many .* pass n_neighbors='auto'\.$"):
         RankAD(n_neighbors=40, random_state=0).fit(rows_of(400))
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_a_small_reference_is_none(monkeypatch):
+    """Forty rows are fewer than a half of the hundred that train; so few could be fewer than K."""
+    monkeypatch.setattr(fitting, "_REFERENCE_WORK", 100 * 3 * 40)
+    detector = _quick(n_neighbors=45).fit(rows_of(500))
+    assert len(detector.reference_rows_) == 0
+    assert detector.calibration_.scores.size == 400
 
 
 def test_false_alarms_of_a_large_sample_are_as_asked():
@@ -309,3 +317,17 @@ def test_false_alarms_of_a_large_sample_are_as_asked():
     r = detector.calibration_.n_below(0.05)
     low, high = betabinom.ppf([0.0005, 0.9995], len(fresh), r, n + 1 - r)
     assert low <= np.count_nonzero(detector.p_values(fresh) <= 0.05) <= high
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+def test_a_row_that_makes_up_most_of_the_sample_is_no_alarm(seed):
+    """99 % zeros: out-of-fold scores of the zeros differ, and the final one may be below all of them."""
+    rng = np.random.default_rng(seed)
+
+    def sample(n):
+        rows = rng.normal(size=(n, 2))
+        rows[rng.random(n) < 0.99] = 0.0
+        return rows
+
+    detector = RankAD(random_state=seed, scaling="standard", bandwidth="D_K").fit(sample(1_000))
+    assert np.mean(detector.predict(sample(2_000)) == -1) < 0.05

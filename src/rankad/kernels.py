@@ -17,7 +17,6 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg.lapack import dpstrf
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans
 
 from rankad._arrays import LARGEST, Floats, Ints, in_blocks
 
@@ -73,6 +72,9 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
     if method == "random":
         chosen = np.random.default_rng(seed).choice(len(distinct), n_landmarks, replace=False)
         return distinct[np.sort(chosen)]
+    # Imported when it is needed: scoring does without, and should not wait for it.
+    from sklearn.cluster import KMeans
+
     start = rows[_spread_out(rows, np.random.default_rng(seed).random(n_landmarks))]
     clusters = KMeans(n_landmarks, init=start, n_init=1, max_iter=5, tol=1e-3).fit(rows)
     return np.ascontiguousarray(clusters.cluster_centers_, dtype=np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -39,8 +38,6 @@ T = TypeVar("T")
 
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
-# Selection takes at most this many of them.
-MAX_SELECTION_ROWS = 2_000
 # Where there are this many times as many other rows, half of those at most serve as reference: training rows
 # are ranked by their neighbours among them. So many that distances take no more multiplications than this.
 _ENOUGH_FOR_REFERENCE = 2
@@ -116,7 +113,9 @@ class RankFit:
         """Return how many of the rows that do not train are to rank those that do."""
         if self.detector.calibration == "in-sample" or n_others < _ENOUGH_FOR_REFERENCE * n_training:
             return 0
-        return min(n_others // 2, int(_REFERENCE_WORK / (n_training * d)))
+        n_reference = min(n_others // 2, int(_REFERENCE_WORK / (n_training * d)))
+        # Fewer than training rows find in a half of themselves are not worth while.
+        return n_reference if n_reference >= n_training // 2 else 0
 
     @property
     def cross_fits(self) -> bool:
@@ -136,19 +135,15 @@ class RankFit:
         detector.selection_ = None
         views: list[View] = []
         if self.n_trials > 1:
-            share, recipe = self._for_selection()
-            if share < 1:
-                drawn = np.random.default_rng(self.draw_seed).permutation(len(rows))
-                rows = rows[np.sort(drawn[: round(share * len(rows))])]
-            views = [View.of(rows, scaling, recipe, seed, None, jobs) for scaling in plan.scalings]
-            detector.selection_ = self._select(views, recipe, rows, C, share)
+            views = [View.of(rows, scaling, self.recipe, seed, None, jobs) for scaling in plan.scalings]
+            detector.selection_ = self._select(views, C)
             best = detector.selection_.best
         which, multiple, at = np.unravel_index(best, (len(plan.scalings), len(plan.bandwidths), len(C)))
         chosen = plan.bandwidths[multiple]
-        if views and rows is self.training and self.reference is None:
+        if views and self.reference is None:
             view = views[which]
         else:
-            view = View.of(self.training, plan.scalings[which], self.recipe, seed, self.reference, jobs)
+            view = View.of(rows, plan.scalings[which], self.recipe, seed, self.reference, jobs)
         weight = C[at] * view.prepared.n_pairs
         sigma = chosen.sigma(view.prepared.unit)
         ranker = view.prepared.solve(sigma, [weight])[0]
@@ -176,19 +171,10 @@ class RankFit:
             self.detector.ranges_.limits if scorer.far_field else None,
         )
 
-    def _for_selection(self) -> tuple[float, Recipe]:
-        """Return the share of the training rows that select, and the recipe for so many."""
-        n = len(self.training)
-        if n <= MAX_SELECTION_ROWS:
-            return 1.0, self.recipe
-        k = self.plan.k or auto_neighbors(-(-MAX_SELECTION_ROWS // 2))
-        return MAX_SELECTION_ROWS / n, replace(self.recipe, k=k)
-
     def _neighbors(self, n_training: int) -> int:
         smallest = n_training
         if self.n_trials > 1:
-            n_selecting = min(n_training, MAX_SELECTION_ROWS)
-            smallest = n_selecting - -(-n_selecting // self._n_selection_folds)
+            smallest -= -(-n_training // self._n_selection_folds)
         elif self.detector.calibration == "cross-fit":
             smallest -= -(-n_training // min(n_training, _CALIBRATION_FOLDS))
         most = smallest // 2
@@ -200,7 +186,8 @@ class RankFit:
             raise ValueError(
                 f"n_neighbors={k} is too many for {n_training} training rows: ranks come from random halves "
                 f"of training folds, the smallest of which has {smallest} rows, so that n_neighbors can be "
-                f"{most} at most. Lower it, pass n_neighbors='auto', or fit on more rows."
+                f"{most} at most. Lower it, pass n_neighbors='auto'"
+                + (", or fit on more rows." if n_training < MAX_TRAINING_ROWS else ".")
             )
         return k
 
@@ -208,11 +195,8 @@ class RankFit:
     def _n_selection_folds(self) -> int:
         return 4 if self.detector.selection == "disagreement" or len(self.training) < _SMALL else 2
 
-    def _select(
-        self, views: list[View], whole: Recipe, rows: Floats, C: list[float], share: float
-    ) -> SelectionTable:
-        """Try everything on some rows, a share of those that train."""
-        detector, bandwidths = self.detector, self.plan.bandwidths
+    def _select(self, views: list[View], C: list[float]) -> SelectionTable:
+        detector, rows, bandwidths = self.detector, self.training, self.plan.bandwidths
         if detector.selection == "shuffled" and rows.shape[1] == 1:
             raise ValueError(
                 "selection='shuffled' needs at least two columns: one column shuffled is itself. X has 1 "
@@ -227,12 +211,11 @@ class RankFit:
             held = parts[fold]
             fit_seed, negatives_seed = fold_seeds[fold].spawn(2)
             negatives = self._negatives(rows[held], np.delete(rows, held, axis=0), negatives_seed)
-            recipe = whole.for_share(1 - len(held) / len(rows))
+            recipe = self.recipe.for_share(1 - len(held) / len(rows))
             losses: list[list[Floats]] = []
             for view in views:
                 prepared = PreparedRows(np.delete(view.rows, held, axis=0), recipe, fit_seed)
-                # What C times the number of pairs will be for all training rows.
-                weights = [value * view.prepared.n_pairs / share**2 for value in C]
+                weights = [value * view.prepared.n_pairs for value in C]
                 scorers: list[KernelScorer] = []
                 for bandwidth in bandwidths:
                     rankers = prepared.solve(bandwidth.sigma(prepared.unit), weights)
@@ -277,9 +260,22 @@ class RankFit:
         if detector.calibration == "in-sample":
             scores.append(detector._score(self.training))
         elif self.cross_fits:
-            scores.append(self._out_of_fold_scores(view, chosen, weight))
+            scores.append(self._calibrated(self._out_of_fold_scores(view, chosen, weight)))
         kind = detector.calibration if detector.calibration == "in-sample" or self.cross_fits else "split"
         detector.calibration_ = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
+
+    def _calibrated(self, scores: Floats) -> Floats:
+        """Return what out-of-fold scores calibrate with: of a row that comes often, no more than its own.
+
+        Copies of a row get scores that differ a little from fold to fold. Where there are many, the final
+        score might lie below all of them, and all copies to come would be alarms.
+        """
+        _, which, counts = np.unique(self.training, axis=0, return_inverse=True, return_counts=True)
+        copies = np.flatnonzero(counts[which.reshape(-1)] > 1)
+        if copies.size:
+            own = self.detector._score(self.training[copies]) - _EQUAL_WITHIN
+            scores[copies] = np.minimum(scores[copies], own)
+        return scores
 
     def _out_of_fold_scores(self, view: View, chosen: Bandwidth, weight: float) -> Floats:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.

@@ -40,7 +40,7 @@ class RankAD(CalibratedDetector):
         The false-alarm rate asked for. Can be changed after fitting.
     n_neighbors : int or "auto", default="auto"
         K of the neighbour graph; "auto" is ``(n / 2) ** (2 / 5)``, rounded down: neighbours are looked for in
-        random halves of the n training rows.
+        random halves of the n training rows (of many rows, among `reference_rows_`).
     n_levels : int, "tail" or sequence of float, default="tail"
         How ranks are quantized: a number of uniform levels, cut points, or cuts at 1, 2, 3.5, 5, 7.5, 10, 15,
         25, 50 and 75 %, finest where alarms are.

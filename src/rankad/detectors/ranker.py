@@ -116,7 +116,8 @@ class PreparedRows:
         self._scaling = fit_scaling(rows, scaling)
         scaled = self._scaling.apply(rows)
         n, k = len(scaled), recipe.k
-        many = min(4 * k, n - 1)
+        # Halves need four times as many; without them the unit is all that these are for.
+        many = min(4 * k if reference is None else k, n - 1)
         if known is None:
             wide = nearest_neighbors(scaled, many, n_jobs=n_jobs)
         else:
