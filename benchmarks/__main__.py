@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as Shown
 
-from benchmarks import bars, fits, landmarks, pictures, report, roofline, scoring, startup, stream
+from benchmarks import bars, fits, landmarks, pictures, report, roofline, scoring, stages, startup, stream
 from benchmarks.process import available_cores
 from benchmarks.rows import prepare
 from benchmarks.settings import Bench
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         *fits.tables(results["fits"], results["published"], bench),
         landmarks.table(results["landmarks"], bench),
         roofline.table(results["roofline"]),
+        *stages.tables(results["stages"], bench),
         stream.table(results["stream"]),
         startup.table(results["start"]),
         bars.table(judged, bench),
@@ -63,6 +64,7 @@ def measure_all(bench: Bench, store: CellStore) -> dict[str, Any]:
         "scoring": scoring.run(bench, store),
         "landmarks": landmarks.run(bench, store),
         "roofline": roofline.run(bench, store),
+        "stages": stages.run(bench, store),
         "start": startup.run(bench, store),
         "stream": stream.run(bench, store),
         "published": fits.published(bench, store),
