@@ -30,7 +30,7 @@ help: ## show this list
 demo: $(TEST_ENV) ## run the demonstration
 	$(PY) -m rankad.demo
 
-experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about half an hour)
+experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 20 minutes)
 	$(BIN)/rankad reproduce all --out docs/reproduction
 	$(PY) -m rankad.experiments.page docs/reproduction.md
 

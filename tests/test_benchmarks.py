@@ -101,7 +101,6 @@ def test_examples_in_docstrings(module):
 
 
 def test_every_method_scores_nominal_rows_higher():
-    pytest.importorskip("pyod")
     rng = np.random.default_rng(0)
     train, near, far = rng.normal(size=(200, 3)), np.zeros((5, 3)), np.full((5, 3), 30.0)
     for name, method in peers.METHODS.items():
