@@ -11,7 +11,6 @@ PIP_INSTALL := $(PY) -m pip install -q --disable-pip-version-check
 # What is installed in $(VENV): a stamp per extra, older than pyproject.toml means out of date.
 TEST_ENV := $(VENV)/.installed-test
 DEV_ENV := $(VENV)/.installed-dev
-BENCH_ENV := $(VENV)/.installed-bench
 
 # Benchmark data sets, where there are any. Nothing here needs them.
 ifndef RANKAD_DATA
@@ -34,7 +33,7 @@ experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into do
 	$(BIN)/rankad reproduce all --out docs/reproduction
 	$(PY) -m rankad.experiments.page docs/reproduction.md
 
-bench: $(BENCH_ENV) ## measure speed beside the peers into docs/benchmarks (about 20 minutes)
+bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 15 minutes)
 	$(PY) -m benchmarks --out docs/benchmarks
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
@@ -84,7 +83,3 @@ $(TEST_ENV): pyproject.toml | $(PY)
 $(DEV_ENV): pyproject.toml | $(PY)
 	$(PIP_INSTALL) -e '.[dev]'
 	@touch $(TEST_ENV) $@
-
-$(BENCH_ENV): pyproject.toml | $(PY)
-	$(PIP_INSTALL) -e '.[bench]'
-	@touch $@

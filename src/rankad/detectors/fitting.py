@@ -77,7 +77,8 @@ class View(NamedTuple):
         scaling = fit_scaling(rows, name)
         scaled = scaling.apply(rows)
         apart = None if reference is None else scaling.apply(reference)
-        return cls(name, scaling, scaled, PreparedRows(scaled, recipe, seed, None, None, apart, n_jobs))
+        prepared = PreparedRows(scaled, recipe, seed, reference=apart, n_jobs=n_jobs)
+        return cls(name, scaling, scaled, prepared)
 
 
 class RankFit:
@@ -135,7 +136,7 @@ class RankFit:
         detector.selection_ = None
         views: list[View] = []
         if self.n_trials > 1:
-            views = [View.of(rows, scaling, self.recipe, seed, None, jobs) for scaling in plan.scalings]
+            views = [View.of(rows, scaling, self.recipe, seed, n_jobs=jobs) for scaling in plan.scalings]
             detector.selection_ = self._select(views, C)
             best = detector.selection_.best
         which, multiple, at = np.unravel_index(best, (len(plan.scalings), len(plan.bandwidths), len(C)))

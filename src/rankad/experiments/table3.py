@@ -67,7 +67,7 @@ def paper_auc(dataset: str, method: str) -> float:
 def sizes(settings: Settings) -> dict[str, Any]:
     """Return how many rows take part, and what the published rankAD selects from.
 
-    Its grid of 13 by 21 with four folds is a thousand fits, and one on 2,000 rows can take half a minute. The
+    Its grid of 13 by 21 with four folds is a thousand fits, on 2,000 rows a minute or two for every cell. The
     whole grid is tried on fewer of the training rows; the pair chosen is carried over, the bandwidth as a
     multiple of D_K, and C so that C times the number of pairs is kept.
     """
@@ -286,7 +286,7 @@ def _auc_table(summary: Sequence[dict[str, Any]], settings: Settings) -> Table:
         f"test (at most {size['max_nominal']:,} nominal rows), the same for all methods.",
         f"rankAD (published) selects from a grid of {grid} by the paper's 4-fold disagreement on the first "
         f"{size['selection_rows']:,} training rows, then trains on all of them with C times the number of "
-        "pairs kept: on all rows, one of the thousand fits that the grid asks for can take half a minute.",
+        "pairs kept: on all rows, the thousand fits that the grid asks for take a minute or two, every time.",
     ]
     short = [
         SPECS[entry["dataset"]].title
