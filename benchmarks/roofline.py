@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import Any
@@ -16,17 +18,15 @@ from benchmarks.process import run_job
 from benchmarks.settings import Bench
 from benchmarks.text import amount
 from rankad._arrays import Floats
+from rankad._simd import POLYNOMIAL
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.results import Table
-from rankad.kernels import KernelScorer
+from rankad.scorer import KernelScorer
 
 __all__ = ["blocked_numpy", "flops", "instructions", "measure", "run", "table"]
 
-# What the kernel computes in.
-PRECISION = np.float64
-# Steps of the polynomial in `rankad.kernels._power`; a test counts them.
-HORNER_STEPS = 10
-
+# What the kernel computes in for the models that fits make, mostly; and what it can compute in.
+PRECISION = np.float32
 _BLOCK = 1_000
 _REPEATS = 7
 # Pairs of a row and a landmark in one timed call; rows enough for both threads to have many blocks.
@@ -38,34 +38,42 @@ _PASSES = 8_000
 _PRODUCT = 1_000
 # A ceiling is the best of so many.
 _TRIES = 5
+# Matrix products, and their size, that show what a second core adds.
+_PRODUCTS, _SMALL_PRODUCT = 20, 500
+
+
+def _horner_steps() -> int:
+    return len(POLYNOMIAL[numba.from_dtype(np.dtype(PRECISION))]) - 1
 
 
 def flops(d: int) -> int:
     """Count the floating-point operations of the kernel for one row and one landmark.
 
-    A fused multiply-add is two. Squared distance: a subtraction, a multiplication and an addition a column,
-    but nothing to add to at the first. Power: three subtractions that split the exponent, and the polynomial.
-    Weight: one fused multiply-add.
+    A fused multiply-add is two. Squared distance: a subtraction and a fused multiply-add a column. Power:
+    three subtractions that split the exponent, and the polynomial. Weight: one fused multiply-add.
     """
-    return (3 * d - 1) + (3 + 2 * HORNER_STEPS) + 2
+    return 3 * d + (3 + 2 * _horner_steps()) + 2
 
 
 def instructions(d: int) -> int:
     """Count the vector instructions that do these operations, each as costly as a fused multiply-add.
 
-    Distance: a subtraction and a fused multiply-add a column. Power: three subtractions, the polynomial, a
-    shift and an addition of whole numbers, a comparison and a choice. Weight: one. Nearest landmark: one.
+    Distance: a subtraction and a fused multiply-add a column. Power: a minimum, three subtractions, the
+    polynomial, a shift and an addition of whole numbers. Weight: one. Nearest landmark: a minimum.
     """
-    return 2 * d + (3 + HORNER_STEPS + 4) + 1 + 1
+    return 2 * d + (1 + 3 + _horner_steps() + 2) + 1 + 1
 
 
-def blocked_numpy(rows: Floats, landmarks: Floats, coefficients: Floats, widths: Floats) -> Floats:
+def blocked_numpy(
+    rows: Floats, landmarks: Floats, coefficients: Floats, widths: Floats, dtype: Any = np.float64
+) -> Floats:
     """Return the kernel sums as written in NumPy: a matrix product, exp, a product, block by block."""
-    z = landmarks / widths
+    z = (landmarks / widths).astype(dtype)
+    coefficients = coefficients.astype(dtype)
     lengths = np.einsum("ij,ij->i", z, z)
     scores = np.empty(len(rows))
     for begin in range(0, len(rows), _BLOCK):
-        x = rows[begin : begin + _BLOCK] / widths
+        x = (rows[begin : begin + _BLOCK] / widths).astype(dtype)
         squared = x @ z.T
         squared *= -2.0
         squared += np.einsum("ij,ij->i", x, x)[:, None]
@@ -106,32 +114,51 @@ def product_rate() -> float:
     return 2.0 * _PRODUCT**3 / best
 
 
+def _products(times: int) -> None:
+    """Multiply matrices on the thread that asks for it."""
+    a = np.ones((_SMALL_PRODUCT, _SMALL_PRODUCT), dtype=PRECISION)
+    out = np.empty_like(a)
+    for _ in range(times):
+        np.matmul(a, a, out=out)
+
+
+def _products_on_two(times: int) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(_products, [times // 2] * 2))
+
+
 def measure(d: int, s: int) -> dict[str, Any]:
-    """Time kernel and NumPy in turns, and the core before and after."""
+    """Time kernel, NumPy and two cores in turns, and the core before and after."""
     rng = np.random.default_rng(0)
     n = max(_LEAST_ROWS, _PAIRS // s)
     rows, landmarks = rng.standard_normal((n, d)), rng.standard_normal((s, d))
     coefficients, widths = rng.standard_normal(s), np.full(d, np.sqrt(2.0 * d))
-    scorer = KernelScorer(landmarks, coefficients, widths)
+    double = KernelScorer(landmarks, coefficients, widths)
+    single = replace(double, single=True)
     ceilings = [(chain_rate(), product_rate())]
-    calls = {
-        "one": lambda: scorer.score(rows, n_jobs=1),
-        "two": lambda: scorer.score(rows, n_jobs=2),
+    calls: dict[str, Callable[[], Any]] = {
+        "one": lambda: single.score(rows, n_jobs=1),
+        "two": lambda: single.score(rows, n_jobs=2),
         "numpy": lambda: blocked_numpy(rows, landmarks, coefficients, widths),
+        "double": lambda: double.score(rows, n_jobs=1),
+        "numpy_single": lambda: blocked_numpy(rows, landmarks, coefficients, widths, PRECISION),
+        "product": lambda: _products(_PRODUCTS),
+        "two_products": lambda: _products_on_two(_PRODUCTS),
     }
     with threadpool_limits(limits=1):
         # This is the warm-up too.
-        off = float(np.abs(calls["numpy"]() - calls["one"]()).max() / np.abs(coefficients).sum())
-        calls["two"]()
-        if off > 1e-9:
-            raise RuntimeError(f"kernel and NumPy differ by {off:.1g} of the coefficients' sum")
+        answers = {name: call() for name, call in calls.items()}
+        off = {name: float(np.abs(answers[name] - answers["numpy"]).max()) for name in ("one", "double")}
+        if off["one"] > single.rounding or off["double"] > 1e-9 * np.abs(coefficients).sum():
+            raise RuntimeError(f"kernel and NumPy differ, by {off['one']:.1g} and {off['double']:.1g}")
         times: dict[str, list[float]] = {name: [] for name in calls}
         for _ in range(_REPEATS):
             for name, call in calls.items():
                 times[name].append(seconds(call))
     ceilings.append((chain_rate(), product_rate()))
     chain, product = np.max(ceilings, axis=0)
-    pairs = {name: n * s / median(several) for name, several in times.items()}
+    middle = {name: median(several) for name, several in times.items()}
+    pairs = {name: n * s / middle[name] for name in ("one", "two", "numpy", "double", "numpy_single")}
     return {
         "rows": n,
         "pairs_per_second": pairs,
@@ -143,7 +170,11 @@ def measure(d: int, s: int) -> dict[str, Any]:
         # At the ceiling every instruction is a fused multiply-add, which is two operations.
         "issue_share": 2 * instructions(d) * pairs["one"] / float(max(chain, product)),
         "beside_numpy": pairs["one"] / pairs["numpy"],
+        "double_beside_numpy": pairs["double"] / pairs["numpy"],
+        "beside_numpy_single": pairs["one"] / pairs["numpy_single"],
+        "off": off["one"] / single.rounding,
         "scaling": pairs["two"] / pairs["one"],
+        "product_scaling": middle["product"] / middle["two_products"],
     }
 
 
@@ -172,13 +203,16 @@ def table(records: Sequence[dict[str, Any]]) -> Table:
         "of issue slots",
         "NumPy, million pairs/s",
         "kernel / NumPy",
+        "float64 kernel / NumPy",
+        "kernel / float32 NumPy",
         "two cores / one",
+        "matrix product, two cores / one",
     ]
     rows = []
     for record in records:
         head = [str(record["d"]), amount(record["s"])]
         if "missing" in record:
-            rows.append(head + [str(record["missing"])] * 8)
+            rows.append(head + [str(record["missing"])] * (len(columns) - 2))
             continue
         pairs = record["pairs_per_second"]
         rows.append(
@@ -191,18 +225,25 @@ def table(records: Sequence[dict[str, Any]]) -> Table:
                 f"{record['issue_share']:.0%}",
                 f"{pairs['numpy'] / 1e6:.0f}",
                 f"{record['beside_numpy']:.1f}",
+                f"{record['double_beside_numpy']:.1f}",
+                f"{record['beside_numpy_single']:.1f}",
                 f"{record['scaling']:.2f}",
+                f"{record['product_scaling']:.2f}",
             ]
         )
+    off = max((record["off"] for record in records if "off" in record), default=0.0)
     notes = [
-        f"One core, {np.dtype(PRECISION).name}. A pair is a row and a landmark: {flops(1) - 3} + 3 d "
-        "floating-point operations in the kernel, far field included. Kernel and NumPy take turns; medians "
-        f"of {_REPEATS} calls.",
+        f"One core, {np.dtype(PRECISION).name}, in which fitted models score. A pair is a row and a "
+        f"landmark: {flops(1) - 3} + 3 d floating-point operations in the kernel, far field included. All "
+        f"take turns; medians of {_REPEATS} calls. Scores were off by at most {off:.1%} of the bound on "
+        "their rounding.",
         "Ceiling: the faster of a compiled loop of independent fused multiply-adds and NumPy's product of "
         f"matrices, {_PRODUCT:,} by {_PRODUCT:,}, on the same core before and after; both are in the JSON.",
         "Of issue slots: a subtraction, a shift or a comparison takes a slot in which the ceiling does two "
         "operations; this counts instructions instead of operations.",
         f"NumPy: |x|² + |z|² − 2 x·z by a matrix product, exp, a matrix-vector product, blocks of {_BLOCK:,} "
-        "rows, one BLAS thread; without the far field.",
+        "rows, one BLAS thread; without the far field. In float64 where nothing else is said.",
+        "Two cores: what a second core adds is up to the machine too. Two matrix products at a time, one a "
+        "core, beside one after the other, say how much this one had to give while the kernel was measured.",
     ]
     return Table("roofline", "Roofline of the scoring kernel", columns, rows, notes)

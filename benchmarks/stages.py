@@ -45,12 +45,7 @@ _STAGES = {
         ("solve_ranksvm",),
         "n s² a Newton step, matrix products in float32; some four steps a fit",
     ),
-    "judging trials": (
-        "kernels",
-        ("score_many",),
-        "one distance, five exponentials a made-up row and landmark",
-    ),
-    "scoring held-out rows": ("kernels", ("score",), "as scoring, below"),
+    "judging trials": ("fitting", ("_judge",), "as scoring, below, and a search for each made-up score"),
 }
 
 

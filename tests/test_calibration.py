@@ -36,6 +36,85 @@ def test_p_values_equal_the_naive_ones(n):
     assert p_values.max() == 1.0
 
 
+def _searched(nominal, scores):
+    """P-values by numpy's search; what is no number has none."""
+    scores = np.asarray(scores, dtype=float)
+    p_values = (1 + np.searchsorted(np.sort(nominal), scores, side="right")) / (len(nominal) + 1)
+    return np.where(np.isnan(scores), np.nan, p_values)
+
+
+@pytest.mark.parametrize("n", [*range(1, 41), 63, 64, 65, 100, 2_000])
+def test_p_values_equal_those_of_a_search_to_the_last_bit(n):
+    rng = np.random.default_rng(n)
+    drawn = rng.normal(size=n)
+    constant, tied = np.full(n, 0.25), np.round(drawn, 1)
+    endless = np.where(rng.random(n) < 0.3, np.copysign(np.inf, drawn), drawn)
+    for nominal in (drawn, tied, constant, endless, np.round(drawn) * 0.0):
+        around = np.concatenate([nominal, np.nextafter(nominal, -np.inf), np.nextafter(nominal, np.inf)])
+        extreme = [-np.inf, np.inf, -1.7e308, 1.7e308, 0.0, -0.0, np.nan]
+        scores = rng.permutation(np.concatenate([around, rng.normal(size=50), extreme]))
+        np.testing.assert_array_equal(_calibration(nominal).p_values(scores), _searched(nominal, scores))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100])
+def test_a_p_value_depends_on_its_own_score_alone(n):
+    # Scores are looked up several at a time.
+    rng = np.random.default_rng(n)
+    calibration, scores = _calibration(rng.normal(size=n)), rng.normal(size=37)
+    scores[[4, 20, 21]] = np.nan
+    alone = np.array([calibration.p_values(score) for score in scores])
+    for begin in range(len(scores)):
+        for end in range(begin, len(scores) + 1):
+            np.testing.assert_array_equal(calibration.p_values(scores[begin:end]), alone[begin:end])
+
+
+def test_no_score_no_p_value():
+    calibration = _calibration([1.0, 2.0, 2.0, 4.0])
+    for place in range(17):
+        scores = np.full(17, 2.0)
+        scores[place] = np.nan
+        expected = np.full(17, 4 / 5)
+        expected[place] = np.nan
+        np.testing.assert_array_equal(calibration.p_values(scores), expected)
+    assert np.isnan(calibration.p_values(np.nan))
+
+
+def test_p_values_are_of_the_shape_of_scores():
+    nominal = np.array([1.0, 2.0, 2.0, 4.0])
+    calibration, grid = _calibration(nominal), np.arange(24.0).reshape(2, 3, 4) / 5
+    for scores in (
+        2.0,
+        3,
+        np.float32(1.5),
+        np.array(2.0),
+        [],
+        [1, 2, 3],
+        np.empty((0, 3)),
+        grid,
+        np.asfortranarray(grid),
+        grid[:, ::2, ::-1],
+        grid.T,
+        grid.astype(np.float32),
+        np.arange(-2, 6),
+    ):
+        p_values = calibration.p_values(scores)
+        assert isinstance(p_values, np.ndarray)
+        assert p_values.dtype == np.float64
+        assert p_values.shape == np.shape(scores)
+        np.testing.assert_array_equal(p_values, _searched(nominal, scores))
+
+
+def test_p_values_are_new_and_scores_left_alone():
+    calibration, scores = _calibration([1.0, 2.0]), np.array([3.0, 0.0, 1.5])
+    calibration.p_values(scores)[:] = 7.0
+    np.testing.assert_array_equal(scores, [3.0, 0.0, 1.5])
+    np.testing.assert_array_equal(calibration.scores, [1.0, 2.0])
+    # Nor need they be writeable.
+    scores.flags.writeable = False
+    calibration.scores.flags.writeable = False
+    np.testing.assert_array_equal(calibration.p_values(scores), [1.0, 1 / 3, 2 / 3])
+
+
 def test_higher_scores_have_no_lower_p_values():
     rng = np.random.default_rng(0)
     scores = np.sort(rng.normal(size=200))

@@ -244,13 +244,13 @@ def test_neighbors_among_some_rows_in_units_of_their_own(name):
 @pytest.fixture
 def searched(monkeypatch):
     """Count the rows whose list proves too short."""
-    real, numbers = rankad.neighbors._scan, []
+    real, numbers = rankad.neighbors.scan, []
 
-    def counting(columns, asked, which, k, own):
+    def counting(groups, n, asked, which, k, own):
         numbers.append(len(which))
-        return real(columns, asked, which, k, own)
+        return real(groups, n, asked, which, k, own)
 
-    monkeypatch.setattr(rankad.neighbors, "_scan", counting)
+    monkeypatch.setattr(rankad.neighbors, "scan", counting)
     return numbers
 
 

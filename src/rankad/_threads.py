@@ -1,12 +1,20 @@
-"""One BLAS thread while fitting, also when several fits run at a time."""
+"""Work on rows in blocks, on threads; and one BLAS thread while fitting, however many fits run at a time."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
+from typing import TypeVar
 
+from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
+
+__all__ = ["in_blocks", "n_threads", "one_blas_thread"]
+
+T = TypeVar("T")
 
 _lock = threading.Lock()
 _users = 0
@@ -32,3 +40,26 @@ def one_blas_thread() -> Iterator[None]:
             if _users == 0 and _limit is not None:
                 _limit.restore_original_limits()
                 _limit = None
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` means where it is asked, as joblib has it."""
+    backend, default = get_active_backend(prefer="threads")
+    return int(backend.effective_n_jobs(default if n_jobs is None else n_jobs))
+
+
+def in_blocks(
+    work: Callable[[int, int], T], n: int, most: int, n_jobs: int | None = None, *, few: int | None = None
+) -> list[T]:
+    """Return ``work(begin, end)`` for blocks of n rows, `most` at most each, in order, on `n_jobs` threads.
+
+    Blocks are alike in size, and as many for one thread as for another; `few` rows, by default `most`, are
+    not worth a second thread.
+    """
+    jobs = max(1, min(-(-n // (few or most)), n_threads(n_jobs)))
+    n_blocks = max(1, jobs * -(-n // (jobs * most)))
+    bounds = [n * part // n_blocks for part in range(n_blocks + 1)]
+    if jobs == 1:
+        return [work(begin, end) for begin, end in pairwise(bounds)]
+    with ThreadPoolExecutor(jobs) as threads:
+        return list(threads.map(work, bounds[:-1], bounds[1:]))

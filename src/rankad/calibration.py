@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
@@ -89,8 +90,9 @@ class Calibration:
 
     def p_values(self, scores: ArrayLike) -> Floats:
         """Return ``(1 + #{nominal scores <= score}) / (n + 1)``: paper, Algorithm 1, step 3(b)."""
-        lower = np.searchsorted(self.scores, np.asarray(scores, dtype=np.float64), side="right")
-        return np.asarray((1 + lower) / (self.scores.size + 1))
+        values = np.asarray(scores, dtype=np.float64)
+        shares = _shares(self.scores, np.ascontiguousarray(values).reshape(-1))
+        return np.asarray(shares.reshape(values.shape))
 
     def n_below(self, alpha: float) -> int:
         """Return r, the number of distinct p-values ``1/(n+1), 2/(n+1), ...`` that are ``<= alpha``."""
@@ -111,6 +113,30 @@ class Calibration:
         if r > self.scores.size:
             return math.inf
         return float(self.scores[r - 1])
+
+
+# Searches made side by side: each has to wait for memory at every step, and all wait together.
+_SEARCHES = 8
+
+
+@numba.njit(cache=True, nogil=True)
+def _shares(ordered, values):  # type: ignore[no-untyped-def]
+    """Return ``(1 + #{ordered <= value}) / (n + 1)`` for every value, by halving; NaN for NaN."""
+    n, shares = ordered.shape[0], np.empty(values.shape[0])
+    lower = np.zeros(_SEARCHES, dtype=np.int64)
+    for begin in range(0, values.shape[0], _SEARCHES):
+        several = min(_SEARCHES, values.shape[0] - begin)
+        lower[:] = 0
+        left = n
+        while left > 0:
+            half = (left + 1) // 2
+            for at in range(several):
+                lower[at] += half if ordered[lower[at] + half - 1] <= values[begin + at] else 0
+            left -= half
+        for at in range(several):
+            value = values[begin + at]
+            shares[begin + at] = np.nan if np.isnan(value) else (1 + lower[at]) / (n + 1)
+    return shares
 
 
 def beta_bound(calibration: Calibration, alpha: float, delta: float) -> FalseAlarmBound:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
-from rankad._arrays import LARGEST, Bools, Floats, Ints, in_blocks
+from rankad._arrays import LARGEST, Bools, Floats, Ints
+from rankad._simd import in_groups, scan
+from rankad._threads import in_blocks, n_threads
 
 __all__ = [
     "Neighbors",
@@ -96,10 +97,10 @@ def nearest_neighbors(
     if method == "tree":
         return _tree_search(rows, asked, k, own, n_jobs)
     if method == "scan":
-        columns = np.ascontiguousarray(rows.T)
+        groups = in_groups(rows, np.float64)
         everyone = np.arange(len(asked))
         parts = in_blocks(
-            lambda begin, end: _scan(columns, asked, everyone[begin:end], k, own),
+            lambda begin, end: scan(groups, n, asked, everyone[begin:end], k, own),
             len(asked),
             _BLOCK,
             n_jobs,
@@ -143,7 +144,8 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
     last = distances[:, -1]
     unsure = np.flatnonzero(~((last <= (np.inf if complete else proven)) | (last == 0.0)))
     if unsure.size:
-        distances[unsure], found[unsure] = _scan(np.ascontiguousarray(own.T), own, unsure, k, True)
+        groups = in_groups(own, np.float64)
+        distances[unsure], found[unsure] = scan(groups, len(own), own, unsure, k, True)
     return Neighbors(distances, found)
 
 
@@ -172,7 +174,7 @@ def radius_counts(
     counts = np.zeros(len(asked), dtype=np.int64)
     unsure = np.arange(len(asked))
     if _prefers_tree(rows):
-        tree, workers = cKDTree(rows), effective_n_jobs(n_jobs)
+        tree, workers = cKDTree(rows), n_threads(n_jobs)
         # The tree's rounding may differ in the last bit; where that could matter, count by the one formula.
         inner, outer = (
             tree.query_ball_point(asked, radius * edge, workers=workers, return_length=True)
@@ -246,7 +248,7 @@ def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | N
     # bit: a few more candidates show where that could matter.
     spare = 0 if d <= _SUMMED_ALIKE else min(_SPARE, n - own - k)
     width = k + spare
-    _, found = cKDTree(rows).query(asked, k=np.arange(1, width + own + 1), workers=effective_n_jobs(n_jobs))
+    _, found = cKDTree(rows).query(asked, k=np.arange(1, width + own + 1), workers=n_threads(n_jobs))
     found = np.ascontiguousarray(found, dtype=np.int64)
     if own:
         # Among many duplicates of a row the row itself may not be named; then any one of them can go.
@@ -261,8 +263,8 @@ def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | N
         kth, last = distances[:, k - 1], distances[:, -1]
         unsure = np.flatnonzero((last <= kth * (1 + _ROUNDING)) & (kth > 0))
         if unsure.size:
-            columns = np.ascontiguousarray(rows.T)
-            distances[unsure, :k], found[unsure, :k] = _scan(columns, asked, unsure, k, own)
+            groups = in_groups(rows, np.float64)
+            distances[unsure, :k], found[unsure, :k] = scan(groups, n, asked, unsure, k, own)
     return Neighbors(np.ascontiguousarray(distances[:, :k]), np.ascontiguousarray(found[:, :k]))
 
 
@@ -278,7 +280,7 @@ def _check_range(*tables: Floats) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
-    """Distances to the named rows, summed column by column as `_scan` sums them."""
+    """Distances to the named rows, summed column by column as `scan` sums them."""
     out = np.empty(found.shape)
     for query in range(found.shape[0]):
         for position in range(found.shape[1]):
@@ -335,30 +337,6 @@ def _squared_distances(columns, query, out):  # type: ignore[no-untyped-def]
         for row in range(columns.shape[1]):
             gap = columns[column, row] - value
             out[row] += gap * gap
-
-
-@numba.njit(cache=True, nogil=True)
-def _scan(columns, asked, which, k, own):  # type: ignore[no-untyped-def]
-    """Find the k nearest rows of the queries named by `which`; `own`: a query is a row itself."""
-    n = columns.shape[1]
-    squared = np.empty(n)
-    distances = np.empty((which.shape[0], k))
-    indices = np.empty((which.shape[0], k), dtype=np.int64)
-    for position in range(which.shape[0]):
-        query = which[position]
-        _squared_distances(columns, asked[query], squared)
-        if own:
-            squared[query] = np.inf
-        best = distances[position]
-        where = indices[position]
-        best[:] = np.inf
-        worst = np.inf
-        for row in range(n):
-            if squared[row] < worst:
-                worst = _insert(best, where, squared[row], row)
-        for place in range(k):
-            best[place] = np.sqrt(best[place])
-    return distances, indices
 
 
 @numba.njit(cache=True, nogil=True)

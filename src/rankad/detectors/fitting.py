@@ -15,11 +15,11 @@ from rankad.calibration import Calibration
 from rankad.detectors.plan import Plan
 from rankad.detectors.ranker import Bandwidth, PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
-from rankad.kernels import KernelScorer, score_many
 from rankad.levels import disagreement
 from rankad.neighbors import nearest_neighbors
 from rankad.ranks import auto_neighbors
 from rankad.scaling import Scaling, fit_scaling
+from rankad.scorer import KernelScorer
 from rankad.selection import (
     SelectionTable,
     collect_trials,
@@ -134,17 +134,12 @@ class RankFit:
         C = plan.C or [value / len(self.training) for value in AUTO_C]
         seed, jobs, rows, best = self.train_seed, detector.n_jobs, self.training, 0
         detector.selection_ = None
-        views: list[View] = []
+        views = [View.of(rows, scaling, self.recipe, seed, self.reference, jobs) for scaling in plan.scalings]
         if self.n_trials > 1:
-            views = [View.of(rows, scaling, self.recipe, seed, n_jobs=jobs) for scaling in plan.scalings]
             detector.selection_ = self._select(views, C)
             best = detector.selection_.best
         which, multiple, at = np.unravel_index(best, (len(plan.scalings), len(plan.bandwidths), len(C)))
-        chosen = plan.bandwidths[multiple]
-        if views and self.reference is None:
-            view = views[which]
-        else:
-            view = View.of(rows, plan.scalings[which], self.recipe, seed, self.reference, jobs)
+        chosen, view = plan.bandwidths[multiple], views[which]
         weight = C[at] * view.prepared.n_pairs
         sigma = chosen.sigma(view.prepared.unit)
         ranker = view.prepared.solve(sigma, [weight])[0]
@@ -170,7 +165,7 @@ class RankFit:
             scorer.widths * scaling.scale,
             scorer.far_field,
             self.detector.ranges_.limits if scorer.far_field else None,
-        )
+        ).quickest()
 
     def _neighbors(self, n_training: int) -> int:
         smallest = n_training
@@ -216,7 +211,9 @@ class RankFit:
             losses: list[list[Floats]] = []
             for view in views:
                 prepared = PreparedRows(np.delete(view.rows, held, axis=0), recipe, fit_seed)
-                weights = [value * view.prepared.n_pairs for value in C]
+                # So much of the whole's pairs: as the square of the rows.
+                share = len(prepared.levels) / len(rows)
+                weights = [value * prepared.n_pairs / share**2 for value in C]
                 scorers: list[KernelScorer] = []
                 for bandwidth in bandwidths:
                     rankers = prepared.solve(bandwidth.sigma(prepared.unit), weights)
@@ -245,15 +242,16 @@ class RankFit:
         self, scorers: list[KernelScorer], view: View, held: Ints, negatives: list[Floats]
     ) -> list[list[Floats]]:
         """Return the losses of scorers by the chosen criterion, for each kind those of rows."""
-        nominal = score_many(scorers, view.rows[held])
-        if not negatives:
-            levels = view.prepared.levels[held]
-            return [[np.array([disagreement(scores, levels)])] for scores in nominal]
-        made_up = [score_many(scorers, view.scaling.apply(rows)) for rows in negatives]
-        return [
-            [contrast_losses(inside, outside) for outside in kinds]
-            for inside, *kinds in zip(nominal, *made_up, strict=True)
-        ]
+        inside = view.rows[held]
+        outside = [view.scaling.apply(rows) for rows in negatives]
+        losses = []
+        for scorer in map(KernelScorer.quickest, scorers):
+            nominal = scorer.score(inside)
+            if outside:
+                losses.append([contrast_losses(nominal, scorer.score(rows)) for rows in outside])
+            else:
+                losses.append([np.array([disagreement(nominal, view.prepared.levels[held])])])
+        return losses
 
     def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> None:
         detector = self.detector

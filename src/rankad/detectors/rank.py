@@ -17,9 +17,9 @@ from rankad.detectors.fitting import RankFit
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
 from rankad.farfield import ColumnRanges
-from rankad.kernels import KernelScorer
 from rankad.levels import resolve_cuts
 from rankad.scaling import Scaling
+from rankad.scorer import KernelScorer
 from rankad.selection import SelectionTable
 
 __all__ = ["RankAD"]

@@ -16,7 +16,7 @@ from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
 from rankad._arrays import Floats, Ints
-from rankad.kernels import KernelMap, KernelScorer, choose_landmarks
+from rankad.kernels import KernelMap, choose_landmarks
 from rankad.levels import quantize
 from rankad.neighbors import (
     Neighbors,
@@ -29,6 +29,7 @@ from rankad.pairloss import PairLoss
 from rankad.ranks import density_ranks, knn_statistic, resampled_ranks
 from rankad.ranksvm import RankSVMSolution, solve_path
 from rankad.scaling import fit_scaling
+from rankad.scorer import KernelScorer
 
 __all__ = ["Bandwidth", "FittedRanker", "PreparedRows", "Recipe"]
 
@@ -75,7 +76,7 @@ class FittedRanker(NamedTuple):
 
 
 class PreparedRows:
-    """Training rows with everything that no bandwidth and no C can change.
+    """Training rows with everything that no bandwidth and no C can change, made when it is asked for.
 
     Parameters
     ----------
@@ -94,11 +95,8 @@ class PreparedRows:
 
     Attributes
     ----------
-    ranks, levels : ndarray of shape (n,)
     unit : float
         ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero.
-    n_pairs : float
-        Pairs in the loss, the point at infinity included.
     """
 
     def __init__(
@@ -112,39 +110,57 @@ class PreparedRows:
         n_jobs: int | None = None,
     ) -> None:
         # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
-        halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
+        self._halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
+        self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
+        self._recipe, self._n_jobs = recipe, n_jobs
         self._scaling = fit_scaling(rows, scaling)
-        scaled = self._scaling.apply(rows)
-        n, k = len(scaled), recipe.k
+        self._rows = self._scaling.apply(rows)
+        self._reference = None if reference is None else self._scaling.apply(reference)
+        n, k = len(rows), recipe.k
         # Halves need four times as many; without them the unit is all that these are for.
         many = min(4 * k if reference is None else k, n - 1)
         if known is None:
-            wide = nearest_neighbors(scaled, many, n_jobs=n_jobs)
+            self._neighbors = nearest_neighbors(self._rows, many, n_jobs=n_jobs)
         else:
-            wide = neighbors_among(known[1], many, scaled, known[0], 1 / float(self._scaling.scale.max()))
-        if reference is None:
-            halves = random_halves(n, N_HALVINGS, np.random.default_rng(halves_seed))
-            splits = split_distances(scaled, k, halves, wide)
-            self.ranks = resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
-        else:
-            apart = self._scaling.apply(reference)
-            distances = nearest_neighbors(apart, k, scaled, n_jobs=n_jobs).distances
-            self.ranks = density_ranks(-knn_statistic(distances, k, "mean"))
-        self.levels: Ints = quantize(self.ranks, recipe.cuts)
-        self.unit = float(wide.distances[:, :k].mean()) or 1.0
-        self._loss = PairLoss(self.levels, far_weight=FAR_SHARE * n if recipe.far_field else 0.0)
-        self.n_pairs = self._loss.n_pairs
-        self._rows, self._recipe = scaled, recipe
-        own_alone = reference is None or recipe.n_landmarks >= n
-        self._all_rows = scaled if own_alone else np.concatenate([scaled, apart])
-        self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
+            shrinkage = 1 / float(self._scaling.scale.max())
+            self._neighbors = neighbors_among(known[1], many, self._rows, known[0], shrinkage)
+        self.unit = float(self._neighbors.distances[:, :k].mean()) or 1.0
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """The ranks of the rows."""
+        n, k = len(self._rows), self._recipe.k
+        if self._reference is None:
+            halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
+            splits = split_distances(self._rows, k, halves, self._neighbors)
+            return resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
+        distances = nearest_neighbors(self._reference, k, self._rows, n_jobs=self._n_jobs).distances
+        return density_ranks(-knn_statistic(distances, k, "mean"))
+
+    @cached_property
+    def levels(self) -> Ints:
+        """The levels of the ranks."""
+        return quantize(self.ranks, self._recipe.cuts)
+
+    @cached_property
+    def _loss(self) -> PairLoss:
+        far_weight = FAR_SHARE * len(self._rows) if self._recipe.far_field else 0.0
+        return PairLoss(self.levels, far_weight=far_weight)
+
+    @property
+    def n_pairs(self) -> float:
+        """Pairs in the loss, the point at infinity included."""
+        return self._loss.n_pairs
 
     @cached_property
     def _map(self) -> KernelMap:
+        rows = self._rows
+        if self._reference is not None and self._recipe.n_landmarks < len(rows):
+            rows = np.concatenate([rows, self._reference])
         # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
         with threadpool_limits(limits=1, user_api="openmp"):
             landmarks = choose_landmarks(
-                self._all_rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed
+                rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed
             )
         return KernelMap(self._rows, landmarks)
 

@@ -1,0 +1,384 @@
+"""From rows to scores in one compiled loop: distance, exponential and weighted sum, in registers.
+
+Numba compiles loops for the vectors that its compiler prefers, which are half as wide as the widest that many
+processors have, and one row at a time. Here the innermost loops are written out for vectors of 64 bytes and a
+few rows at once; where a processor's own are narrower, the compiler splits them.
+
+Everything that is compiled together is in this file: numba's cache looks at a function's own file only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from rankad._arrays import LARGEST, Floats
+
+__all__ = ["POLYNOMIAL", "UNIT", "in_groups", "kernel_scores", "lanes", "scan"]
+
+# exp(-t) is computed as 2^-q, of squared distances q in units of this fraction of a bandwidth.
+UNIT = math.sqrt(math.log(2.0))
+# Powers stop falling here, at 8e-31. Sums cannot see them, and arithmetic on numbers yet smaller is many
+# times slower. A sum of nothing else is zero.
+_LEAST_POWER = 100.0
+# Rows taken through the landmarks together: one load of a landmark serves all.
+_ROWS = 4
+_BYTES = 64
+# Squared distances are looked through in pieces that stay in the nearest cache.
+_PIECE = 512
+# So many vectors of them are passed over at once where none is small enough.
+_PASSED = 4
+
+_INDEX = ir.IntType(64)
+_BITS = {types.float32: 23, types.float64: 52}
+_TYPES = {
+    types.float32: (ir.FloatType(), ir.IntType(32)),
+    types.float64: (ir.DoubleType(), ir.IntType(64)),
+}
+# 2^f for |f| at most one half, lowest terms first: one at zero, elsewhere to within 1e-8 and 4e-16 of itself.
+POLYNOMIAL = {
+    types.float32: (
+        1.0,
+        0.693147182,
+        0.240226507,
+        0.0555035695,
+        0.00961808302,
+        0.00133908633,
+        0.000154531634,
+    ),
+    types.float64: (
+        1.0,
+        0.69314718055995,
+        0.24022650695910097,
+        0.05550410866444772,
+        0.009618129107606888,
+        0.0013333558230164974,
+        0.0001540353044173605,
+        1.5252657260200837e-05,
+        1.321544258792169e-06,
+        1.0208690299958306e-07,
+        7.072585949269223e-09,
+    ),
+}
+
+
+def lanes(dtype: Any) -> int:
+    """Return how many numbers of a kind are in one vector."""
+    return _BYTES // int(np.dtype(dtype).itemsize)
+
+
+def in_groups(points: Floats, dtype: Any) -> NDArray[Any]:
+    """Return points in groups of one vector, column by column, of shape (groups, d, lanes), and aligned.
+
+    The last point fills up the last group.
+    """
+    n, d = points.shape
+    width = lanes(dtype)
+    n_groups = -(-n // width)
+    room = np.empty(n_groups * d * width + width, dtype=dtype)
+    begin = -(room.ctypes.data // room.itemsize) % width
+    groups = room[begin : begin + n_groups * d * width].reshape(n_groups, d, width)
+    filled = np.concatenate([points, np.repeat(points[-1:], n_groups * width - n, axis=0)])
+    groups[:] = filled.reshape(n_groups, width, d).swapaxes(1, 2)
+    return groups
+
+
+class _Vectors:
+    """Writes instructions on vectors of one kind of number into a function that numba compiles."""
+
+    def __init__(self, builder: Any, number: Any) -> None:
+        self.builder, self.number = builder, number
+        scalar, whole = _TYPES[number]
+        self.width = lanes(str(number))
+        self.kind, self.whole = ir.VectorType(scalar, self.width), ir.VectorType(whole, self.width)
+        name = f"llvm.fmuladd.v{self.width}f{whole.width}"
+        signature = ir.FunctionType(self.kind, [self.kind] * 3)
+        self._fused = cgutils.get_or_insert_function(builder.module, signature, name)
+
+    def every(self, value: float) -> Any:
+        """Return a constant, the same in all lanes."""
+        return ir.Constant(self.kind, [value] * self.width)
+
+    def variables(self, value: float) -> list[Any]:
+        """Return variables, one for each of the rows taken together, that begin with a value."""
+        return [cgutils.alloca_once_value(self.builder, self.every(value)) for _ in range(_ROWS)]
+
+    def load(self, base: Any, at: Any, aligned: int) -> Any:
+        """Load a vector that begins at a number's place."""
+        pointer = self.builder.bitcast(self.builder.gep(base, [at]), self.kind.as_pointer())
+        return self.builder.load(pointer, align=aligned)
+
+    def store(self, vector: Any, base: Any, at: Any) -> None:
+        """Store a vector from a number's place on, wherever that is."""
+        pointer = self.builder.bitcast(self.builder.gep(base, [at]), self.kind.as_pointer())
+        self.builder.store(vector, pointer, align=_BYTES // self.width)
+
+    def spread(self, number: Any) -> Any:
+        """Put one number into all lanes."""
+        undefined = ir.Constant(self.kind, ir.Undefined)
+        first = self.builder.insert_element(undefined, number, _INDEX(0))
+        lane = ir.Constant(ir.VectorType(ir.IntType(32), self.width), [0] * self.width)
+        return self.builder.shuffle_vector(first, undefined, lane)
+
+    def fused(self, factor: Any, other: Any, term: Any) -> Any:
+        """Multiply and add in one rounding, where the processor can."""
+        return self.builder.call(self._fused, [factor, other, term])
+
+    def lesser(self, one: Any, other: Any) -> Any:
+        """Return the lesser in every lane; the second where the first is no number."""
+        return self.builder.select(self.builder.fcmp_ordered("<", one, other), one, other)
+
+    def power(self, q: Any) -> Any:
+        """Return 2^-q: with n whole and f = n - q at most one half, 2^f, less n in the exponent."""
+        builder, bits = self.builder, _BITS[self.number]
+        q = self.lesser(q, self.every(_LEAST_POWER))
+        # A number to which this is added is rounded to a whole one, which is then in its lowest bits.
+        rounding = self.every(1.5 * 2.0**bits)
+        rounded = builder.fsub(rounding, q)
+        f = builder.fsub(builder.fsub(rounding, rounded), q)
+        *terms, p = (self.every(term) for term in POLYNOMIAL[self.number])
+        for term in reversed(terms):
+            p = self.fused(p, f, term)
+        shift = ir.Constant(self.whole, [bits] * self.width)
+        exponent = builder.shl(builder.bitcast(rounded, self.whole), shift)
+        return builder.bitcast(builder.add(builder.bitcast(p, self.whole), exponent), self.kind)
+
+    def fold(self, vector: Any, combine: Any) -> Any:
+        """Combine all lanes, halves with halves."""
+        half = self.width // 2
+        while half:
+            undefined = ir.Constant(vector.type, ir.Undefined)
+            kind = ir.VectorType(ir.IntType(32), half)
+            low, high = (ir.Constant(kind, list(range(at, at + half))) for at in (0, half))
+            vector = combine(
+                self.builder.shuffle_vector(vector, undefined, low),
+                self.builder.shuffle_vector(vector, undefined, high),
+            )
+            half //= 2
+        return self.builder.extract_element(vector, _INDEX(0))
+
+    def each_gap(self, points: Any, places: Any, group: Any, d: Any) -> Iterator[tuple[int, Any]]:
+        """Loop over columns: what lies between the places of a group and each of the points, in turn."""
+        builder = self.builder
+        begin = builder.mul(group, builder.mul(d, _INDEX(self.width)))
+        with cgutils.for_range(builder, d, intp=_INDEX) as column:
+            at = builder.add(begin, builder.mul(column.index, _INDEX(self.width)))
+            place = self.load(places, at, _BYTES)
+            for row in range(_ROWS):
+                at = builder.add(builder.mul(_INDEX(row), d), column.index)
+                yield row, builder.fsub(place, self.spread(builder.load(builder.gep(points, [at]))))
+
+
+def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+    return [
+        context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+        for kind, value in zip(signature.args, arguments, strict=True)
+    ]
+
+
+@intrinsic
+def _sum_up(typing, points, landmarks, coefficients, sums, nearest):  # type: ignore[no-untyped-def]
+    """Fill in, for `_ROWS` points, ``sum_l a_l 2^-q_l`` and the least of the squared distances q_l.
+
+    Points are of shape (_ROWS, d); landmarks come in groups (`in_groups`). Sums are taken lane by lane, then
+    over lanes in halves: always in the same order.
+    """
+
+    def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        point, landmark, coefficient, total, least = _arrays(context, builder, signature, arguments)
+        n_groups, d, _ = cgutils.unpack_tuple(builder, landmark.shape)
+        vectors = _Vectors(builder, landmarks.dtype)
+        squared, totals = vectors.variables(0.0), vectors.variables(0.0)
+        nearests = vectors.variables(math.inf)
+        with cgutils.for_range(builder, n_groups, intp=_INDEX) as group:
+            for row in range(_ROWS):
+                builder.store(vectors.every(0.0), squared[row])
+            for row, gap in vectors.each_gap(point.data, landmark.data, group.index, d):
+                builder.store(vectors.fused(gap, gap, builder.load(squared[row])), squared[row])
+            at = builder.mul(group.index, _INDEX(vectors.width))
+            a = vectors.load(coefficient.data, at, _BYTES // vectors.width)
+            for row in range(_ROWS):
+                q = builder.load(squared[row])
+                builder.store(vectors.lesser(q, builder.load(nearests[row])), nearests[row])
+                summed = vectors.fused(a, vectors.power(q), builder.load(totals[row]))
+                builder.store(summed, totals[row])
+        for row in range(_ROWS):
+            at = [_INDEX(row)]
+            summed = vectors.fold(builder.load(totals[row]), builder.fadd)
+            builder.store(summed, builder.gep(total.data, at))
+            nearest_one = vectors.fold(builder.load(nearests[row]), vectors.lesser)
+            builder.store(nearest_one, builder.gep(least.data, at))
+        return context.get_dummy_value()
+
+    return types.void(points, landmarks, coefficients, sums, nearest), write
+
+
+@intrinsic
+def _square(typing, points, places, begin, end, squared):  # type: ignore[no-untyped-def]
+    """Fill in the squared distances of `_ROWS` points to the places of groups from `begin` to `end`.
+
+    Column by column, each product rounded before it is added.
+    """
+
+    def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        point, place, first, last, out = _arrays(context, builder, signature, arguments)
+        _, d, _ = cgutils.unpack_tuple(builder, place.shape)
+        stride = cgutils.unpack_tuple(builder, out.shape)[1]
+        vectors = _Vectors(builder, places.dtype)
+        found = vectors.variables(0.0)
+        with cgutils.for_range(builder, builder.sub(last, first), intp=_INDEX) as group:
+            for row in range(_ROWS):
+                builder.store(vectors.every(0.0), found[row])
+            for row, gap in vectors.each_gap(point.data, place.data, builder.add(first, group.index), d):
+                builder.store(builder.fadd(builder.load(found[row]), builder.fmul(gap, gap)), found[row])
+            for row in range(_ROWS):
+                at = builder.mul(group.index, _INDEX(vectors.width))
+                at = builder.add(at, builder.mul(_INDEX(row), stride))
+                vectors.store(builder.load(found[row]), out.data, at)
+        return context.get_dummy_value()
+
+    return types.void(points, places, types.intp, types.intp, squared), write
+
+
+@intrinsic
+def _any_below(typing, numbers, begin, limit):  # type: ignore[no-untyped-def]
+    """Tell whether any number of `_PASSED` vectors, from the `begin`-th of an array on, is below a limit."""
+
+    def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        array, first, bound = _arrays(context, builder, signature, arguments)
+        vectors = _Vectors(builder, numbers.dtype)
+        limits = vectors.spread(bound)
+        some = ir.Constant(ir.VectorType(ir.IntType(1), vectors.width), None)
+        for vector in range(_PASSED):
+            at = builder.add(first, _INDEX(vector * vectors.width))
+            found = vectors.load(array.data, at, _BYTES // vectors.width)
+            some = builder.or_(some, builder.fcmp_ordered("<", found, limits))
+        bits = builder.bitcast(some, ir.IntType(vectors.width))
+        return builder.icmp_unsigned("!=", bits, bits.type(0))
+
+    return types.boolean(numbers, types.intp, numbers.dtype), write
+
+
+@numba.njit(cache=True, nogil=True)
+def kernel_scores(  # type: ignore[no-untyped-def]
+    rows, center, scale, landmarks, coefficients, silent, reach, low, high, unit, scores
+):
+    """Fill in g, less the distance to the nearest landmark beyond `reach`, for every row.
+
+    Distances are in bandwidths. With limits, the excess over these is subtracted as well. NaN for rows that
+    are not finite; minus infinity for those too far away for the precision of the landmarks.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    center, scale : ndarray of shape (d,)
+        A row x is at ``(x - center) * scale``, in units of `UNIT` bandwidths.
+    landmarks : ndarray of shape (groups, d, lanes)
+        At their places, of the precision to compute in, aligned to vectors.
+    coefficients : ndarray of shape (groups * lanes,)
+    silent : ndarray of shape (groups, d, lanes)
+        Landmarks that count for far distances only.
+    reach : float
+        Infinite for no far field.
+    low, high, unit : ndarray of shape (d,), or empty
+    scores : ndarray of shape (n,)
+    """
+    n, d = rows.shape
+    points = np.zeros((_ROWS, d), dtype=landmarks.dtype)
+    sums, nearest = np.empty(_ROWS, dtype=landmarks.dtype), np.empty(_ROWS, dtype=landmarks.dtype)
+    spare, nearest_silent = np.empty_like(sums), np.empty_like(sums)
+    silence = np.zeros(silent.shape[0] * silent.shape[2], dtype=landmarks.dtype)
+    for begin in range(0, n, _ROWS):
+        several = min(_ROWS, n - begin)
+        for at in range(several):
+            for column in range(d):
+                points[at, column] = (rows[begin + at, column] - center[column]) * scale[column]
+        _sum_up(points, landmarks, coefficients, sums, nearest)
+        looked = silent.shape[0] == 0
+        for at in range(several):
+            row = begin + at
+            score = float(sums[at]) if nearest[at] < _LEAST_POWER else 0.0
+            far = math.sqrt(nearest[at]) * UNIT - reach
+            if far > 0.0:
+                if not looked:
+                    _sum_up(points, silent, silence, spare, nearest_silent)
+                    looked = True
+                if silent.shape[0]:
+                    far = min(far, math.sqrt(nearest_silent[at]) * UNIT - reach)
+                score -= max(0.0, far)
+            if math.isinf(nearest[at]):
+                # Too far away, or not a place at all.
+                for column in range(d):
+                    score += 0.0 * rows[row, column]
+            outside = False
+            for column in range(low.shape[0]):
+                value = rows[row, column]
+                outside |= (value < low[column]) | (value > high[column])
+            if outside:
+                excess = 0.0
+                for column in range(low.shape[0]):
+                    beyond = max(low[column] - rows[row, column], rows[row, column] - high[column])
+                    if beyond > 0.0:
+                        excess = max(excess, beyond / unit[column])
+                score -= min(excess, LARGEST)
+            scores[row] = score
+
+
+@numba.njit(cache=True, nogil=True)
+def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
+    """Find the k nearest of n rows, given in groups, for the queries named by `which`.
+
+    `own` says that queries are the rows themselves; a row is not its own neighbour.
+
+    Returns
+    -------
+    distances, indices : ndarray of shape (n_which, k)
+        The nearest first.
+    """
+    d, width = groups.shape[1], groups.shape[2]
+    stride = _PIECE + _PASSED * width
+    distances = np.full((which.shape[0], k), np.inf)
+    indices = np.zeros((which.shape[0], k), dtype=np.int64)
+    points, squared = np.zeros((_ROWS, d)), np.empty((_ROWS, stride))
+    step = _PIECE // width
+    for begin in range(0, which.shape[0], _ROWS):
+        several = min(_ROWS, which.shape[0] - begin)
+        for at in range(several):
+            for column in range(d):
+                points[at, column] = asked[which[begin + at], column]
+        for first in range(0, groups.shape[0], step):
+            last = min(first + step, groups.shape[0])
+            _square(points, groups, first, last, squared)
+            # What fills up the last group is no row.
+            size = min(last * width, n) - first * width
+            for at in range(several):
+                query = begin + at
+                itself = which[query] - first * width if own else -1
+                worst = distances[query, k - 1]
+                for start in range(0, size, _PASSED * width):
+                    # Beyond the size there may be old numbers: no harm in looking at these as well.
+                    if not _any_below(squared, at * stride + start, worst):
+                        continue
+                    for place in range(start, min(start + _PASSED * width, size)):
+                        value = squared[at, place]
+                        if value < worst and place != itself:
+                            slot = k - 1
+                            while slot > 0 and distances[query, slot - 1] > value:
+                                distances[query, slot] = distances[query, slot - 1]
+                                indices[query, slot] = indices[query, slot - 1]
+                                slot -= 1
+                            distances[query, slot], indices[query, slot] = value, first * width + place
+                            worst = distances[query, k - 1]
+        for at in range(several):
+            for slot in range(k):
+                distances[begin + at, slot] = math.sqrt(distances[begin + at, slot])
+    return distances, indices

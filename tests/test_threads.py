@@ -1,0 +1,135 @@
+import multiprocessing
+import threading
+import warnings
+from itertools import pairwise
+
+import pytest
+from joblib import parallel_config
+
+from rankad._threads import in_blocks
+
+
+def _bounds(n, most, n_jobs=None, *, few=None):
+    return in_blocks(lambda begin, end: (begin, end), n, most, n_jobs, few=few)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3, 8])
+@pytest.mark.parametrize("few", [None, 1, 4, 10_000])
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 64, 1_000])
+def test_blocks_cover_every_row_once_and_in_order(most, few, n_jobs):
+    for n in (1, 2, 3, 4, 6, 7, 8, 9, 15, 21, 22, 63, 64, 65, 129, 200):
+        blocks = _bounds(n, most, n_jobs, few=few)
+        assert [row for begin, end in blocks for row in range(begin, end)] == list(range(n))
+        assert blocks[0][0] == 0
+        assert blocks[-1][1] == n
+        assert all(end == begin for (_, end), (begin, _) in pairwise(blocks))
+        sizes = [end - begin for begin, end in blocks]
+        assert max(sizes) <= most
+        assert max(sizes) - min(sizes) <= 1
+        # A block of nothing is of no use; where one row is most, it may be what is left for a thread.
+        assert min(sizes) > 0 or most == 1
+        # As many for one thread as for another.
+        jobs = max(1, min(n_jobs or 1, -(-n // (few or most))))
+        assert len(blocks) % jobs == 0
+        assert len(blocks) < n / most + jobs
+
+
+def test_blocks_by_hand():
+    assert _bounds(10, 4) == [(0, 3), (3, 6), (6, 10)]
+    assert _bounds(10, 10) == [(0, 10)]
+    assert _bounds(10, 9) == [(0, 5), (5, 10)]
+    # Two threads get two blocks each; and one each where the rows are few enough for that.
+    assert _bounds(10, 4, 2) == [(0, 2), (2, 5), (5, 7), (7, 10)]
+    assert _bounds(8, 4, 2) == [(0, 4), (4, 8)]
+    # No more than `most` is one block, unless fewer are worth a thread.
+    assert _bounds(4, 4, 2) == [(0, 4)]
+    assert _bounds(4, 4, 2, few=2) == [(0, 2), (2, 4)]
+    assert _bounds(4, 4, 2, few=4) == [(0, 4)]
+    assert _bounds(10, 4, 2, few=10) == [(0, 3), (3, 6), (6, 10)]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 3])
+def test_no_rows_are_one_empty_block(n_jobs):
+    assert _bounds(0, 5, n_jobs) == [(0, 0)]
+    assert _bounds(0, 5, n_jobs, few=1) == [(0, 0)]
+
+
+def test_results_come_in_order_whichever_block_is_done_first():
+    done = [threading.Event() for _ in range(5)]
+
+    def work(begin, end):
+        # The first is done last: all five are under way at once.
+        assert begin == 4 or done[begin + 1].wait(10)
+        done[begin].set()
+        return begin
+
+    assert in_blocks(work, 5, 1, 5) == list(range(5))
+
+
+def _threads(n, most, n_jobs, **few):
+    return set(in_blocks(lambda begin, end: threading.get_ident(), n, most, n_jobs, **few))
+
+
+def test_one_thread_is_the_one_that_asks():
+    here = {threading.get_ident()}
+    assert _threads(100, 5, 1) == here
+    assert _threads(100, 5, None) == here
+    # Few rows are not worth another.
+    assert _threads(5, 5, 4) == here
+    assert _threads(100, 5, 4, few=100) == here
+    assert here.isdisjoint(_threads(100, 5, 4, few=50))
+
+
+@pytest.mark.parametrize(("few", "threads"), [(100, 1), (50, 2), (34, 3), (25, 4), (10, 4)])
+def test_there_are_threads_for_as_many_lots_of_few_rows_as_there_are(few, threads):
+    meet = threading.Barrier(threads)
+    seen = in_blocks(lambda begin, end: meet.wait(10) >= 0 and threading.get_ident(), 100, 100, 4, few=few)
+    assert len(set(seen)) == len(seen) == threads
+
+
+def test_the_number_of_threads_may_come_from_joblib():
+    with parallel_config(backend="threading", n_jobs=3):
+        assert _bounds(9, 3) == [(0, 3), (3, 6), (6, 9)]
+        assert _bounds(7, 7, few=1) == [(0, 2), (2, 4), (4, 7)]
+    assert _bounds(7, 7, few=1) == [(0, 7)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+@pytest.mark.parametrize("at", [0, 4, 9])
+def test_what_a_block_raises_is_raised(at, n_jobs):
+    def work(begin, end):
+        if begin <= at < end:
+            raise KeyError(f"row {at}")
+        return begin
+
+    with pytest.raises(KeyError, match=f"row {at}"):
+        in_blocks(work, 10, 2, n_jobs)
+
+
+def test_of_several_errors_the_first_block_s_is_raised():
+    def work(begin, end):
+        raise ValueError(f"from {begin}")
+
+    for n_jobs in (1, 3):
+        with pytest.raises(ValueError, match="from 0"):
+            in_blocks(work, 9, 1, n_jobs)
+
+
+def test_when_it_returns_or_raises_all_threads_are_done():
+    before = threading.active_count()
+    assert len(in_blocks(lambda begin, end: None, 50, 1, 6)) >= 50
+    assert threading.active_count() == before
+    with pytest.raises(ZeroDivisionError):
+        in_blocks(lambda begin, end: 1 // begin, 50, 1, 6)
+    assert threading.active_count() == before
+
+
+def _score_in_a_worker(_):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return in_blocks(lambda begin, end: end - begin, 10, 3, 2)
+
+
+def test_a_daemon_process_has_threads_too():
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert sum(pool.map(_score_in_a_worker, [0])[0]) == 10
