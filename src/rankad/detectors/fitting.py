@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -134,12 +135,18 @@ class RankFit:
         C = plan.C or [value / len(self.training) for value in AUTO_C]
         seed, jobs, rows, best = self.train_seed, detector.n_jobs, self.training, 0
         detector.selection_ = None
-        views = [View.of(rows, scaling, self.recipe, seed, self.reference, jobs) for scaling in plan.scalings]
+        # To select, every so many-th reference row will do: as many as train, or up to twice that.
+        some = None
+        if self.reference is not None:
+            some = self.reference[:: max(1, len(self.reference) // len(rows))]
+        views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in plan.scalings]
         if self.n_trials > 1:
             detector.selection_ = self._select(views, C)
             best = detector.selection_.best
         which, multiple, at = np.unravel_index(best, (len(plan.scalings), len(plan.bandwidths), len(C)))
         chosen, view = plan.bandwidths[multiple], views[which]
+        if self.reference is not None:
+            view = view._replace(prepared=view.prepared.among(view.scaling.apply(self.reference)))
         weight = C[at] * view.prepared.n_pairs
         sigma = chosen.sigma(view.prepared.unit)
         ranker = view.prepared.solve(sigma, [weight])[0]
@@ -199,30 +206,45 @@ class RankFit:
                 "feature; pass selection='contrast'."
             )
         n_folds = self._n_selection_folds
-        deal, *fold_seeds = self.select_seed.spawn(1 + n_folds)
+        deal, *seeds = self.select_seed.spawn(1 + n_folds)
+        fold_seeds = [seed.spawn(2) for seed in seeds]
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
-        progress = Progress("selection", n_folds * len(views) * len(bandwidths), detector.verbose)
+        if self.reference is not None and detector.selection != "disagreement":
+            # Of many rows, those of one fold will do.
+            parts = parts[:1]
+        shape = len(parts), len(views), len(bandwidths)
+        progress = Progress("selection", math.prod(shape), detector.verbose)
 
-        def losses_of_fold(fold: int) -> Floats:
-            held = parts[fold]
-            fit_seed, negatives_seed = fold_seeds[fold].spawn(2)
-            negatives = self._negatives(rows[held], np.delete(rows, held, axis=0), negatives_seed)
-            recipe = self.recipe.for_share(1 - len(held) / len(rows))
-            losses: list[list[Floats]] = []
-            for view in views:
-                prepared = PreparedRows(np.delete(view.rows, held, axis=0), recipe, fit_seed)
-                # So much of the whole's pairs: as the square of the rows.
-                share = len(prepared.levels) / len(rows)
-                weights = [value * prepared.n_pairs / share**2 for value in C]
-                scorers: list[KernelScorer] = []
-                for bandwidth in bandwidths:
-                    rankers = prepared.solve(bandwidth.sigma(prepared.unit), weights)
-                    scorers += [ranker.scorer for ranker in rankers]
-                    progress.advance()
-                losses += self._judge(scorers, view, held, negatives)
-            return np.array(losses)
+        def prepare(task: int) -> PreparedRows:
+            fold, which = np.unravel_index(task, shape[:2])
+            view = views[which]
+            kept = np.delete(np.arange(len(rows)), parts[fold])
+            recipe = self.recipe.for_share(len(kept) / len(rows))
+            density = None if view.prepared.density is None else view.prepared.density[kept]
+            return PreparedRows(view.rows[kept], recipe, fold_seeds[fold][0], density=density).complete()
 
-        losses = np.concatenate(self._in_parallel(losses_of_fold, n_folds), axis=2)
+        prepared = self._in_parallel(prepare, len(parts) * len(views))
+
+        def losses_of(task: int) -> list[list[Floats]]:
+            fold, which, multiple = np.unravel_index(task, shape)
+            held, here = parts[fold], prepared[fold * len(views) + which]
+            # So much of the whole's pairs: as the square of the rows.
+            share = 1 - len(held) / len(rows)
+            weights = [value * here.n_pairs / share**2 for value in C]
+            rankers = here.solve(bandwidths[multiple].sigma(here.unit), weights)
+            losses = self._judge([ranker.scorer for ranker in rankers], views[which], held, negatives[fold])
+            progress.advance()
+            return losses
+
+        negatives = [
+            self._negatives(rows[held], np.delete(rows, held, axis=0), seeds[1])
+            for held, seeds in zip(parts, fold_seeds, strict=False)
+        ]
+        found = self._in_parallel(losses_of, math.prod(shape))
+        each = math.prod(shape[1:])
+        losses = np.concatenate(
+            [np.concatenate(found[at : at + each]) for at in range(0, len(found), each)], axis=2
+        )
         progress.finish()
         sigmas = [[bandwidth.sigma(view.prepared.unit) for bandwidth in bandwidths] for view in views]
         return collect_trials(self.plan.scalings, sigmas, C, losses, detector.selection)

@@ -7,6 +7,7 @@ more, each from the rows outside a fold, for selection and calibration.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -88,8 +89,10 @@ class PreparedRows:
     known : (Neighbors, ndarray of int), optional
         The neighbours of more rows than these, and which of those rows these are.
     reference : ndarray of shape (m, d), optional
-        Other rows, among which neighbours are looked for to rank these, and which take part in choosing
-        landmarks; without, neighbours are looked for in random halves of these.
+        Other rows, among which neighbours are looked for to rank these, and some of which take part in
+        choosing landmarks; without, neighbours are looked for in random halves of these.
+    density : ndarray of shape (n,), optional
+        What to rank these rows by, where that is known: `density` of more rows than these.
     n_jobs : int, optional
         Threads that look for neighbours.
 
@@ -107,6 +110,7 @@ class PreparedRows:
         scaling: str | None = None,
         known: tuple[Neighbors, Ints] | None = None,
         reference: Floats | None = None,
+        density: Floats | None = None,
         n_jobs: int | None = None,
     ) -> None:
         # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
@@ -116,9 +120,10 @@ class PreparedRows:
         self._scaling = fit_scaling(rows, scaling)
         self._rows = self._scaling.apply(rows)
         self._reference = None if reference is None else self._scaling.apply(reference)
+        self._density = density
         n, k = len(rows), recipe.k
         # Halves need four times as many; without them the unit is all that these are for.
-        many = min(4 * k if reference is None else k, n - 1)
+        many = min(4 * k if reference is None and density is None else k, n - 1)
         if known is None:
             self._neighbors = nearest_neighbors(self._rows, many, n_jobs=n_jobs)
         else:
@@ -127,15 +132,23 @@ class PreparedRows:
         self.unit = float(self._neighbors.distances[:, :k].mean()) or 1.0
 
     @cached_property
-    def ranks(self) -> Floats:
-        """The ranks of the rows."""
-        n, k = len(self._rows), self._recipe.k
+    def density(self) -> Floats | None:
+        """Minus the mean distance to the K nearest of the reference rows; None without such rows."""
         if self._reference is None:
-            halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
-            splits = split_distances(self._rows, k, halves, self._neighbors)
-            return resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
+            return self._density
+        k = self._recipe.k
         distances = nearest_neighbors(self._reference, k, self._rows, n_jobs=self._n_jobs).distances
-        return density_ranks(-knn_statistic(distances, k, "mean"))
+        return -knn_statistic(distances, k, "mean")
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """The ranks of the rows: by their density, or by what they have in random halves of themselves."""
+        if self.density is not None:
+            return density_ranks(self.density)
+        n, k = len(self._rows), self._recipe.k
+        halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
+        splits = split_distances(self._rows, k, halves, self._neighbors)
+        return resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
 
     @cached_property
     def levels(self) -> Ints:
@@ -156,7 +169,8 @@ class PreparedRows:
     def _map(self) -> KernelMap:
         rows = self._rows
         if self._reference is not None and self._recipe.n_landmarks < len(rows):
-            rows = np.concatenate([rows, self._reference])
+            step = max(1, len(self._reference) // len(rows))
+            rows = np.concatenate([rows, self._reference[::step]])
         # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
         with threadpool_limits(limits=1, user_api="openmp"):
             landmarks = choose_landmarks(
@@ -169,6 +183,19 @@ class PreparedRows:
         """The landmarks in the units of the rows as they came."""
         center, scale = self._scaling
         return self._map.landmarks * scale + center
+
+    def among(self, reference: Floats) -> PreparedRows:
+        """Return the same rows, to be ranked by other reference rows."""
+        other = copy(self)
+        for made in ("density", "ranks", "levels", "_loss", "_map", "_landmarks"):
+            other.__dict__.pop(made, None)
+        other._reference = self._scaling.apply(reference)
+        return other
+
+    def complete(self) -> PreparedRows:
+        """Make now what would be made when it is asked for, and return the whole."""
+        _ = self._loss, self._landmarks
+        return self
 
     def solve(self, sigma: float, pair_weights: Sequence[float]) -> list[FittedRanker]:
         """Train at one bandwidth for several C, given as C times the number of pairs, ascending.
