@@ -162,7 +162,11 @@ def _roofline(path: Path, records: Sequence[dict[str, Any]]) -> Path:
         numpy = [r["flops"] / r["beside_numpy"] / 1e9 for r in here]
         axes.plot(s, [r["ceiling"] / 1e9 for r in here], "--", color="#333333", label="ceiling of the core")
         axes.plot(
-            s, [r["ceiling_chain"] / 1e9 for r in here], ":", color="#777777", label="compiled loop of FMAs"
+            s,
+            [r["ceiling_product"] / 1e9 for r in here],
+            ":",
+            color="#777777",
+            label="NumPy's matrix product",
         )
         axes.plot(
             s,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rankad._arrays import LARGEST, Floats
 
-__all__ = ["POLYNOMIAL", "UNIT", "in_groups", "kernel_scores", "lanes", "scan"]
+__all__ = ["POLYNOMIAL", "UNIT", "Vectors", "in_groups", "kernel_scores", "lanes", "scan"]
 
 # exp(-t) is computed as 2^-q, of squared distances q in units of this fraction of a bandwidth.
 UNIT = math.sqrt(math.log(2.0))
@@ -92,7 +92,7 @@ def in_groups(points: Floats, dtype: Any) -> NDArray[Any]:
     return groups
 
 
-class _Vectors:
+class Vectors:
     """Writes instructions on vectors of one kind of number into a function that numba compiles."""
 
     def __init__(self, builder: Any, number: Any) -> None:
@@ -196,7 +196,7 @@ def _sum_up(typing, points, landmarks, coefficients, sums, nearest):  # type: ig
     def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         point, landmark, coefficient, total, least = _arrays(context, builder, signature, arguments)
         n_groups, d, _ = cgutils.unpack_tuple(builder, landmark.shape)
-        vectors = _Vectors(builder, landmarks.dtype)
+        vectors = Vectors(builder, landmarks.dtype)
         squared, totals = vectors.variables(0.0), vectors.variables(0.0)
         nearests = vectors.variables(math.inf)
         with cgutils.for_range(builder, n_groups, intp=_INDEX) as group:
@@ -233,7 +233,7 @@ def _square(typing, points, places, begin, end, squared):  # type: ignore[no-unt
         point, place, first, last, out = _arrays(context, builder, signature, arguments)
         _, d, _ = cgutils.unpack_tuple(builder, place.shape)
         stride = cgutils.unpack_tuple(builder, out.shape)[1]
-        vectors = _Vectors(builder, places.dtype)
+        vectors = Vectors(builder, places.dtype)
         found = vectors.variables(0.0)
         with cgutils.for_range(builder, builder.sub(last, first), intp=_INDEX) as group:
             for row in range(_ROWS):
@@ -255,7 +255,7 @@ def _any_below(typing, numbers, begin, limit):  # type: ignore[no-untyped-def]
 
     def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array, first, bound = _arrays(context, builder, signature, arguments)
-        vectors = _Vectors(builder, numbers.dtype)
+        vectors = Vectors(builder, numbers.dtype)
         limits = vectors.spread(bound)
         some = ir.Constant(ir.VectorType(ir.IntType(1), vectors.width), None)
         for vector in range(_PASSED):

@@ -31,6 +31,11 @@ APPROXIMATE_BETA = (
     "approximation, not a theorem. calibration='split' gives the exact law"
 )
 
+TRIMMED = (
+    ". The {n_trimmed} rows trimmed beside these {n} count as nominal rows that all lie below the threshold: "
+    "so it is at worst; if they were anomalies, fewer false alarms are raised"
+)
+
 
 class FalseAlarmBound(NamedTuple):
     """What is promised about the realised false-alarm rate.
@@ -139,18 +144,30 @@ def _shares(ordered, values):  # type: ignore[no-untyped-def]
     return shares
 
 
-def beta_bound(calibration: Calibration, alpha: float, delta: float) -> FalseAlarmBound:
-    """Bound the realised false-alarm rate by the law of the r-th smallest of n independent scores."""
+def beta_bound(calibration: Calibration, alpha: float, delta: float, n_trimmed: int = 0) -> FalseAlarmBound:
+    """Bound the realised false-alarm rate by the law of the r-th smallest of n independent scores.
+
+    Rows that were trimmed would have calibrated too. At worst they were nominal and all of them scored below
+    the threshold, which is then the (r + t)-th smallest of n + t scores.
+    """
     n, r = calibration.scores.size, calibration.n_below(alpha)
     if r == 0:
         return FalseAlarmBound(0.0, alpha, delta, True, NO_ALARM)
-    bound = 1.0 if r > n else float(betaincinv(r, n + 1 - r, 1 - delta))
-    exact = calibration.kind == "split"
-    return FalseAlarmBound(bound, alpha, delta, exact, EXACT_BETA if exact else APPROXIMATE_BETA)
+    bound = 1.0 if r > n else float(betaincinv(r + n_trimmed, n + 1 - r, 1 - delta))
+    exact = calibration.kind == "split" and not n_trimmed
+    theorem = EXACT_BETA if exact else APPROXIMATE_BETA
+    if n_trimmed:
+        theorem += TRIMMED.format(n_trimmed=n_trimmed, n=n)
+    return FalseAlarmBound(bound, alpha, delta, exact, theorem)
 
 
 def covering_bound(
-    calibration: Calibration, alpha: float, delta: float, norm: float, n_kernels: int | None = 1
+    calibration: Calibration,
+    alpha: float,
+    delta: float,
+    norm: float,
+    n_kernels: int | None = 1,
+    n_trimmed: int = 0,
 ) -> FalseAlarmBound:
     """Bound the realised false-alarm rate of an in-sample calibration: the paper's Theorem 7.
 
@@ -172,6 +189,8 @@ def covering_bound(
         How many kernels, fixed beforehand, there were to choose from; delta is shared out over them too. None
         says that the scorer is not such a g: the bandwidth or the scaling of columns comes from the rows, or
         the far field is continued. The theorem does not cover that; the bound is then not marked as exact.
+    n_trimmed : int
+        Rows left out as suspects; their share is added.
     """
     scores, n = calibration.scores, calibration.scores.size
     if calibration.n_below(alpha) == 0:
@@ -196,4 +215,7 @@ def covering_bound(
     )
     if n_kernels is None:
         theorem += ". The kernel comes from the rows, or the far field is continued: it does not cover that"
-    return FalseAlarmBound(best, alpha, delta, n_kernels is not None, theorem)
+    if n_trimmed:
+        best = min(1.0, best + n_trimmed / (n + n_trimmed))
+        theorem += TRIMMED.format(n_trimmed=n_trimmed, n=n)
+    return FalseAlarmBound(best, alpha, delta, n_kernels is not None and not n_trimmed, theorem)

@@ -19,7 +19,15 @@ from rankad._arrays import Floats, Ints
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.detectors.rows import is_plain, validate_rows
 
-__all__ = ["CalibratedDetector", "check_choice", "check_run", "check_unit", "is_count", "resolve_neighbors"]
+__all__ = [
+    "CalibratedDetector",
+    "check_choice",
+    "check_run",
+    "check_share",
+    "check_unit",
+    "is_count",
+    "resolve_neighbors",
+]
 
 T = TypeVar("T")
 
@@ -31,6 +39,15 @@ def check_unit(name: str, value: Any) -> float:
     raise ValueError(
         f"{name} must be a number strictly between 0 and 1, got {value!r}; "
         f"for five per cent pass {name}=0.05."
+    )
+
+
+def check_share(name: str, value: Any) -> float:
+    """Return a share below one half, or raise."""
+    if isinstance(value, Real) and not isinstance(value, bool) and 0.0 <= float(value) < 0.5:
+        return float(value)
+    raise ValueError(
+        f"{name} must be a number from 0 to below 0.5, got {value!r}; for five per cent pass {name}=0.05."
     )
 
 

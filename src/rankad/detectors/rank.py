@@ -9,10 +9,17 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rankad._arrays import Floats
+from rankad._arrays import Floats, Ints
 from rankad._threads import one_blas_thread
-from rankad.calibration import FalseAlarmBound, covering_bound
-from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, resolve_neighbors
+from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
+from rankad.detectors.base import (
+    CalibratedDetector,
+    check_choice,
+    check_run,
+    check_share,
+    check_unit,
+    resolve_neighbors,
+)
 from rankad.detectors.fitting import RankFit
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
@@ -71,6 +78,11 @@ class RankAD(CalibratedDetector):
     scaling : {"auto", "standard", "robust"} or None, default="auto"
         How columns are scaled first: by mean and standard deviation, by median and interquartile range, or
         not at all; "auto" selects among the three. Learned from the nominal rows.
+    trim : float, default=0
+        The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows, those that a
+        first fit finds least nominal, is left out, and the rest is fitted anew; it takes twice as long. The
+        promise changes: if the rows left out were nominal after all, as many more false alarms are raised, up
+        to ``alpha + trim`` in all (see `false_alarm_bound`).
     random_state : int, RandomState or None
         Same seed, same answer, whatever `n_jobs`.
     n_jobs : int or None
@@ -102,6 +114,8 @@ class RankAD(CalibratedDetector):
     reference_rows_ : ndarray of int
         Which rows ranked them: where there are many more than trained, training rows are ranked by their
         neighbours among these, and neither kind calibrates. Empty where training rows rank one another.
+    trimmed_rows_ : ndarray of int
+        Which rows were left out as suspects (`trim`).
     n_neighbors_ : int
     norm_ : float
         The length of g in the kernel's space.
@@ -136,6 +150,7 @@ class RankAD(CalibratedDetector):
         selection: str = "contrast",
         calibration: str = "cross-fit",
         scaling: str | None = "auto",
+        trim: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -150,6 +165,7 @@ class RankAD(CalibratedDetector):
         self.selection = selection
         self.calibration = calibration
         self.scaling = scaling
+        self.trim = trim
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -195,7 +211,7 @@ class RankAD(CalibratedDetector):
         """
         plan = self._plan()
         with self._keeping_the_old_fit(), one_blas_thread():
-            RankFit(self, plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS)).run()
+            self._fit(plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS))
         if not self.converged_:
             warnings.warn(
                 "RankSVM did not converge in every fit: the optimum may be off. Lower C, or use a wider "
@@ -205,6 +221,23 @@ class RankAD(CalibratedDetector):
             )
         self._warn_if_silent()
         return self
+
+    def _fit(self, plan: Plan, rows: Floats) -> None:
+        kept, n_suspects = np.arange(len(rows)), int(self.trim * len(rows))
+        suspects = kept[:0]
+        if len(rows) - n_suspects < _LEAST_ROWS:
+            raise ValueError(
+                f"trim={self.trim!r} leaves {len(rows) - n_suspects} of {len(rows)} rows; at least "
+                f"{_LEAST_ROWS} are needed. Lower trim, or fit on more rows."
+            )
+        if n_suspects:
+            first = RankFit(self, plan, rows)
+            first.run()
+            suspects = first.least_nominal(n_suspects)
+            kept = np.delete(kept, suspects)
+        RankFit(self, plan, rows[kept] if n_suspects else rows).run()
+        self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
+        self.trimmed_rows_ = suspects
 
     _marks_bad_rows = True
 
@@ -222,13 +255,15 @@ class RankAD(CalibratedDetector):
         return self.scorer_.coefficients
 
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
+        n_trimmed = len(self.trimmed_rows_)
         if self.calibration_.kind == "in-sample":
-            return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels)
-        return super()._bound(alpha, delta)
+            return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
+        return beta_bound(self.calibration_, alpha, delta, n_trimmed)
 
     def _plan(self) -> Plan:
         """Check every parameter before any work is done."""
         check_unit("alpha", self.alpha)
+        check_share("trim", self.trim)
         check_choice("far_field", self.far_field, (True, False))
         check_choice("verbose", self.verbose, (True, False))
         check_choice("selection", self.selection, ("contrast", "shuffled", "disagreement"))
@@ -247,6 +282,9 @@ class RankAD(CalibratedDetector):
     scaling_: Scaling
     ranges_: ColumnRanges
     selection_: SelectionTable | None
+    training_rows_: Ints
+    reference_rows_: Ints
+    trimmed_rows_: Ints
     norm_: float
     converged_: bool
     # How many kernels there were to choose from; None where the score is not a g of a fixed kernel.
