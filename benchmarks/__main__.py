@@ -19,6 +19,7 @@ from benchmarks.process import available_cores
 from benchmarks.rows import prepare
 from benchmarks.settings import Bench
 from rankad.experiments.cells import CellStore
+from rankad.experiments.datasets import DatasetError
 
 _SEED = 0
 
@@ -37,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="rankad-bench-") as folder:
         bench = Bench(given.out, Path(folder), given.quick)
-        prepare(bench.rows, sorted({*bench.sizes.fits, bench.sizes.published}), _SEED, given.data)
+        try:
+            prepare(bench.rows, sorted({*bench.sizes.fits, bench.sizes.published}), _SEED, given.data)
+        except DatasetError as error:
+            parser.exit(2, f"{error}\n")
         results = measure_all(bench, _store(bench))
     judged = bars.judge(results, bench)
     tables = [
