@@ -1,12 +1,16 @@
 """RankAD(trim=...): suspects are left out, and the promise says so."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import beta
 
+import oracles
 from rankad import RankAD
 from rankad.calibration import Calibration, beta_bound, covering_bound
-from rankad.detectors import fitting
+from rankad.detectors import fitting, trimming
+from rankad.detectors.trimming import suspects
 
 QUICK = {"scaling": "standard", "bandwidth": "D_K", "C": 0.1, "landmarks": 50, "random_state": 0}
 
@@ -57,21 +61,42 @@ def test_every_row_has_one_part_or_is_trimmed(monkeypatch, calibration, n):
     parts = [detector.trimmed_rows_, detector.training_rows_, detector.reference_rows_]
     used = np.concatenate(parts)
     assert len(np.unique(used)) == len(used)
-    # Ranks of a hundred training rows come in hundredths, which may be too coarse for the last of these.
-    assert len(set(detector.trimmed_rows_) & set(where)) >= len(where) - 1
+    assert set(detector.trimmed_rows_) == set(where)
     n_free = n - len(used)
     seen = detector.calibration_.scores.size
     assert seen in (n_free, n_free + len(detector.training_rows_))
 
 
-def test_the_least_nominal_rows_are_those_with_the_lowest_scores_out_of_fold():
-    rows, _ = _contaminated(100, 0)
-    detector = RankAD(**QUICK)
-    fit = fitting.RankFit(detector, detector._plan(), rows)
-    fit.run()
-    expected = np.argsort(fit.out_of_fold)[:7]
-    assert set(fit.least_nominal(7)) == set(expected)
-    assert (np.diff(fit.least_nominal(7)) > 0).all()
+@pytest.mark.parametrize("n", [500, 3_000])
+def test_a_cluster_cannot_vouch_for_itself(n):
+    """As many anomalies as may be, all in one place; above 2,000 rows they are looked for among some."""
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(n, 3))
+    where = np.sort(rng.choice(n, n // 20, replace=False))
+    rows[where] = 6 + 0.1 * rng.normal(size=(n // 20, 3))
+    found = suspects(rows, 0.06, "standard", np.random.default_rng(0))
+    assert found.size == int(0.06 * n)
+    assert set(where) <= set(found)
+    # Asked for five neighbours, each of them has as many next to it.
+    few = oracles.neighbors(rows, 5)[0][:, -1]
+    assert few[where].max() < np.median(few)
+
+
+def test_suspects_are_those_whose_kth_neighbour_is_farthest():
+    rows = np.random.default_rng(4).normal(size=(60, 2)) * [1.0, 30.0]
+    scaled = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    farthest = np.argsort(-oracles.neighbors(scaled, 7)[0][:, 6])[:6]
+    found = suspects(rows, 0.1, "standard", np.random.default_rng(0))
+    np.testing.assert_array_equal(found, np.sort(farthest))
+
+
+def test_among_some_rows_a_row_does_not_count_itself(monkeypatch):
+    monkeypatch.setattr(trimming, "_MOST_REFERENCE", 30)
+    rows = np.random.default_rng(5).normal(size=(90, 2))
+    found = suspects(rows, 0.1, None, np.random.default_rng(6))
+    drawn = np.random.default_rng(6).choice(90, 30, replace=False)
+    fourth = [np.sort([math.dist(row, rows[i]) for i in drawn if i != at])[3] for at, row in enumerate(rows)]
+    np.testing.assert_array_equal(found, np.sort(np.argsort(fourth)[-9:]))
 
 
 def test_fewer_than_one_row_is_none():

@@ -100,7 +100,6 @@ class RankFit:
             np.sort(part) for part in np.split(order, [n_training, n_training + n_reference])
         )
         detector.training_rows_, detector.reference_rows_ = training, reference
-        self.free_rows = free
         self.training: Floats = rows[training]
         self.reference: Floats | None = rows[reference] if n_reference else None
         self.free: Floats = rows[free]
@@ -278,34 +277,13 @@ class RankFit:
 
     def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> None:
         detector = self.detector
-        self.free_scores: Floats = detector._score(self.free) if len(self.free) else np.empty(0)
-        scores = [self.free_scores]
-        self.out_of_fold: Floats | None = None
+        scores = [detector._score(self.free)] if len(self.free) else []
         if detector.calibration == "in-sample":
             scores.append(detector._score(self.training))
         elif self.cross_fits:
-            self.out_of_fold = self._out_of_fold_scores(view, chosen, weight)
-            scores.append(self._calibrated(self.out_of_fold.copy()))
+            scores.append(self._calibrated(self._out_of_fold_scores(view, chosen, weight)))
         kind = detector.calibration if detector.calibration == "in-sample" or self.cross_fits else "split"
         detector.calibration_ = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
-
-    def least_nominal(self, n: int) -> Ints:
-        """Return which n rows of all are least nominal: by p-value, then by score.
-
-        By models that did not see the row. Where a training row has no such model, its own rank counts if
-        that is lower: a model knows the rows it was trained on.
-        """
-        detector = self.detector
-        training, reference = detector.training_rows_, detector.reference_rows_
-        scores = np.empty(len(training) + len(reference) + len(self.free))
-        seen = detector._score(self.training) if self.out_of_fold is None else self.out_of_fold
-        scores[training], scores[self.free_rows] = seen, self.free_scores
-        if self.reference is not None:
-            scores[reference] = detector._score(self.reference)
-        p_values = detector.calibration_.p_values(scores)
-        if self.out_of_fold is None:
-            p_values[training] = np.minimum(p_values[training], detector.ranks_)
-        return np.sort(np.lexsort((scores, p_values))[:n])
 
     def _calibrated(self, scores: Floats) -> Floats:
         """Return what out-of-fold scores calibrate with: of a row that comes often, no more than its own.

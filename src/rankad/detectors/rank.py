@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats, Ints
 from rankad._threads import one_blas_thread
@@ -23,6 +24,7 @@ from rankad.detectors.base import (
 from rankad.detectors.fitting import RankFit
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
+from rankad.detectors.trimming import suspects
 from rankad.farfield import ColumnRanges
 from rankad.levels import resolve_cuts
 from rankad.scaling import Scaling
@@ -79,10 +81,10 @@ class RankAD(CalibratedDetector):
         How columns are scaled first: by mean and standard deviation, by median and interquartile range, or
         not at all; "auto" selects among the three. Learned from the nominal rows.
     trim : float, default=0
-        The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows, those that a
-        first fit finds least nominal, is left out, and the rest is fitted anew; it takes twice as long. The
-        promise changes: if the rows left out were nominal after all, as many more false alarms are raised, up
-        to ``alpha + trim`` in all (see `false_alarm_bound`).
+        The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows is left out:
+        those farthest from their K-th nearest neighbour, with a K so large that no cluster of suspects can
+        vouch for itself. The promise changes: if they were nominal after all, as many more false alarms are
+        raised, up to ``alpha + trim`` in all (see `false_alarm_bound`).
     random_state : int, RandomState or None
         Same seed, same answer, whatever `n_jobs`.
     n_jobs : int or None
@@ -223,21 +225,21 @@ class RankAD(CalibratedDetector):
         return self
 
     def _fit(self, plan: Plan, rows: Floats) -> None:
-        kept, n_suspects = np.arange(len(rows)), int(self.trim * len(rows))
-        suspects = kept[:0]
-        if len(rows) - n_suspects < _LEAST_ROWS:
+        kept, n_left = np.arange(len(rows)), len(rows) - int(self.trim * len(rows))
+        if n_left < _LEAST_ROWS:
             raise ValueError(
-                f"trim={self.trim!r} leaves {len(rows) - n_suspects} of {len(rows)} rows; at least "
-                f"{_LEAST_ROWS} are needed. Lower trim, or fit on more rows."
+                f"trim={self.trim!r} leaves {n_left} of {len(rows)} rows; at least {_LEAST_ROWS} are "
+                f"needed. Lower trim, or fit on more rows."
             )
-        if n_suspects:
-            first = RankFit(self, plan, rows)
-            first.run()
-            suspects = first.least_nominal(n_suspects)
-            kept = np.delete(kept, suspects)
-        RankFit(self, plan, rows[kept] if n_suspects else rows).run()
+        out = kept[:0]
+        if n_left < len(rows):
+            rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+            out = suspects(rows, self.trim, plan.scalings[0], rng, self.n_jobs)
+            kept = np.delete(kept, out)
+            rows = rows[kept]
+        RankFit(self, plan, rows).run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
-        self.trimmed_rows_ = suspects
+        self.trimmed_rows_ = out
 
     _marks_bad_rows = True
 
