@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +35,9 @@ experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into do
 
 bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 15 minutes)
 	$(PY) -m benchmarks --out docs/benchmarks
+
+quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about 10 minutes)
+	$(PY) -m benchmarks.quality --out docs/quality --jobs $(JOBS)
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests

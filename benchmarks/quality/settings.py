@@ -1,0 +1,67 @@
+"""What is measured: rates, shares, sizes, seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["ALPHAS", "SHARES", "Sizes", "Study"]
+
+# False-alarm rates asked for.
+ALPHAS = (0.10, 0.05, 0.01)
+# Shares of the training rows that are anomalies, where training is contaminated.
+SHARES = (0.01, 0.05, 0.10)
+
+
+class Sizes(NamedTuple):
+    """The most rows of everything.
+
+    Attributes
+    ----------
+    train : int
+        Nominal rows that train: half of them, and no more than these.
+    nominal : int
+        Nominal rows that test.
+    """
+
+    train: int = 2_000
+    nominal: int = 20_000
+
+
+class Study(NamedTuple):
+    """One run.
+
+    Attributes
+    ----------
+    out : Path
+        The folder of the results. Finished cells are kept in a sub-folder, and stay there.
+    data : Path
+        The folder of the data sets.
+    n_seeds : int
+        Every set is split so many times.
+    n_jobs : int
+        Processes.
+    quick : bool
+        Whether to take a cheap look: the two smallest sets, one seed, few rows.
+    """
+
+    out: Path
+    data: Path
+    n_seeds: int = 3
+    n_jobs: int = 2
+    quick: bool = False
+
+    @property
+    def sizes(self) -> Sizes:
+        """The most rows of everything."""
+        return Sizes(300, 500) if self.quick else Sizes()
+
+    @property
+    def seeds(self) -> range:
+        """The seeds."""
+        return range(1 if self.quick else self.n_seeds)
+
+    @property
+    def cells(self) -> Path:
+        """Where finished cells are kept."""
+        return self.out / "cells"
