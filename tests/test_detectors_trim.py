@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 import oracles
 from rankad import RankAD
 from rankad.calibration import Calibration, beta_bound, covering_bound
 from rankad.detectors import fitting, trimming
 from rankad.detectors.trimming import suspects
+from rankad.neighbors import nearest_neighbors
 
 QUICK = {"scaling": "standard", "bandwidth": "D_K", "C": 0.1, "landmarks": 50, "random_state": 0}
 
@@ -67,18 +68,18 @@ def test_every_row_has_one_part_or_is_trimmed(monkeypatch, calibration, n):
     assert seen in (n_free, n_free + len(detector.training_rows_))
 
 
-@pytest.mark.parametrize("n", [500, 3_000])
+@pytest.mark.parametrize("n", [500, 3_000, 10_000])
 def test_a_cluster_cannot_vouch_for_itself(n):
-    """As many anomalies as may be, all in one place; above 2,000 rows they are looked for among some."""
+    """As many anomalies as asked for, in one place; of many rows, they are looked for among some."""
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(n, 3))
     where = np.sort(rng.choice(n, n // 20, replace=False))
-    rows[where] = 6 + 0.1 * rng.normal(size=(n // 20, 3))
-    found = suspects(rows, 0.06, "standard", np.random.default_rng(0))
-    assert found.size == int(0.06 * n)
-    assert set(where) <= set(found)
+    rows[where] = 8 + 1e-3 * rng.normal(size=(n // 20, 3))
+    for seed in range(10):
+        found = suspects(rows, 0.05, "standard", np.random.default_rng(seed))
+        np.testing.assert_array_equal(found, where)
     # Asked for five neighbours, each of them has as many next to it.
-    few = oracles.neighbors(rows, 5)[0][:, -1]
+    few = nearest_neighbors(rows, 5).distances[:, -1]
     assert few[where].max() < np.median(few)
 
 
@@ -93,10 +94,12 @@ def test_suspects_are_those_whose_kth_neighbour_is_farthest():
 def test_among_some_rows_a_row_does_not_count_itself(monkeypatch):
     monkeypatch.setattr(trimming, "_MOST_REFERENCE", 30)
     rows = np.random.default_rng(5).normal(size=(90, 2))
+    monkeypatch.setattr(trimming, "_BLOCK", 40)
     found = suspects(rows, 0.1, None, np.random.default_rng(6))
     drawn = np.random.default_rng(6).choice(90, 30, replace=False)
-    fourth = [np.sort([math.dist(row, rows[i]) for i in drawn if i != at])[3] for at, row in enumerate(rows)]
-    np.testing.assert_array_equal(found, np.sort(np.argsort(fourth)[-9:]))
+    # Three are expected, and four times 1.64 more there may be: the tenth neighbour.
+    tenth = [np.sort([math.dist(row, rows[i]) for i in drawn if i != at])[9] for at, row in enumerate(rows)]
+    np.testing.assert_array_equal(found, np.sort(np.argsort(tenth)[-9:]))
 
 
 def test_fewer_than_one_row_is_none():
@@ -129,7 +132,23 @@ def test_the_bound_counts_trimmed_rows_as_nominal_ones_below_the_threshold():
     # The fifth of 99 that stay is at worst the fifteenth of 109.
     assert trimmed.bound == pytest.approx(beta.ppf(0.9, 15, 95))
     assert not trimmed.exact
-    assert "The 10 rows trimmed beside these 99" in trimmed.theorem
+    assert "Of the 10 rows trimmed, 10 would have calibrated beside these 99" in trimmed.theorem
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_where_only_a_share_calibrates_so_many_of_the_trimmed_count(share):
+    calibration = Calibration.from_scores(np.arange(499.0), "split")
+    found = beta_bound(calibration, 0.05, 0.1, 100, share)
+    # Half of delta for how many of them would have calibrated, half for the law of the order statistic.
+    most = binom.ppf(0.95, 100, share)
+    assert found.bound == pytest.approx(beta.ppf(0.95, 25 + most, 475))
+    assert found.bound < beta_bound(calibration, 0.05, 0.1, 100).bound
+
+
+def test_the_bound_of_a_split_fit_is_near_what_is_asked_and_trimmed():
+    rows, _ = _contaminated(2_000, 0)
+    detector = RankAD(trim=0.1, calibration="split", **QUICK).fit(rows)
+    assert 0.15 < detector.false_alarm_bound(0.05).bound < 0.19
 
 
 def test_the_covering_bound_adds_the_share_that_was_trimmed():

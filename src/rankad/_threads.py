@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
-__all__ = ["in_blocks", "n_threads", "one_blas_thread"]
+__all__ = ["in_blocks", "made_once", "n_threads", "one_blas_thread"]
 
 T = TypeVar("T")
 
@@ -63,3 +63,23 @@ def in_blocks(
         return [work(begin, end) for begin, end in pairwise(bounds)]
     with ThreadPoolExecutor(jobs) as threads:
         return list(threads.map(work, bounds[:-1], bounds[1:]))
+
+
+class made_once(Generic[T]):
+    """A property that is made when it is first asked for, and kept.
+
+    Like `functools.cached_property`, whose Python 3.11 has one lock for all instances: threads would wait for
+    one another. Two threads that ask at the same time may both make it.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make, self.__doc__ = make, make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        made: T = instance.__dict__.setdefault(self._name, self._make(instance))
+        return made

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
+from scipy.special import bdtrik, betaincinv
 
 from rankad._arrays import Floats
 
@@ -32,8 +32,9 @@ APPROXIMATE_BETA = (
 )
 
 TRIMMED = (
-    ". The {n_trimmed} rows trimmed beside these {n} count as nominal rows that all lie below the threshold: "
-    "so it is at worst; if they were anomalies, fewer false alarms are raised"
+    ". Of the {n_trimmed} rows trimmed, {t} would have calibrated beside these {n}. They count as nominal "
+    "rows that all lie below the threshold: so it is at worst, and if they were anomalies, there are fewer "
+    "false alarms. Which rows were trimmed depends on all of them, which no theorem here covers"
 )
 
 
@@ -144,21 +145,26 @@ def _shares(ordered, values):  # type: ignore[no-untyped-def]
     return shares
 
 
-def beta_bound(calibration: Calibration, alpha: float, delta: float, n_trimmed: int = 0) -> FalseAlarmBound:
+def beta_bound(
+    calibration: Calibration, alpha: float, delta: float, n_trimmed: int = 0, share: float = 1.0
+) -> FalseAlarmBound:
     """Bound the realised false-alarm rate by the law of the r-th smallest of n independent scores.
 
-    Rows that were trimmed would have calibrated too. At worst they were nominal and all of them scored below
-    the threshold, which is then the (r + t)-th smallest of n + t scores.
+    Rows that were trimmed would have calibrated too, or a share of them, drawn at random. At worst they were
+    nominal and all of them scored below the threshold, which is then the (r + t)-th smallest of n + t scores.
+    How many of them would have calibrated is bounded with half of delta, where that is not certain.
     """
     n, r = calibration.scores.size, calibration.n_below(alpha)
     if r == 0:
         return FalseAlarmBound(0.0, alpha, delta, True, NO_ALARM)
-    bound = 1.0 if r > n else float(betaincinv(r + n_trimmed, n + 1 - r, 1 - delta))
-    exact = calibration.kind == "split" and not n_trimmed
-    theorem = EXACT_BETA if exact else APPROXIMATE_BETA
+    split = calibration.kind == "split"
+    theorem, t, left = EXACT_BETA if split else APPROXIMATE_BETA, n_trimmed, delta
     if n_trimmed:
-        theorem += TRIMMED.format(n_trimmed=n_trimmed, n=n)
-    return FalseAlarmBound(bound, alpha, delta, exact, theorem)
+        if share < 1:
+            t, left = math.ceil(bdtrik(1 - delta / 2, n_trimmed, share)), delta / 2
+        theorem += TRIMMED.format(n_trimmed=n_trimmed, t=t, n=n)
+    bound = 1.0 if r > n else float(betaincinv(r + t, n + 1 - r, 1 - left))
+    return FalseAlarmBound(bound, alpha, delta, split and not n_trimmed, theorem)
 
 
 def covering_bound(
@@ -217,5 +223,5 @@ def covering_bound(
         theorem += ". The kernel comes from the rows, or the far field is continued: it does not cover that"
     if n_trimmed:
         best = min(1.0, best + n_trimmed / (n + n_trimmed))
-        theorem += TRIMMED.format(n_trimmed=n_trimmed, n=n)
+        theorem += TRIMMED.format(n_trimmed=n_trimmed, t=n_trimmed, n=n)
     return FalseAlarmBound(best, alpha, delta, n_kernels is not None and not n_trimmed, theorem)

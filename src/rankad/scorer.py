@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankad._arrays import Floats
 from rankad._simd import UNIT, in_groups, kernel_scores
-from rankad._threads import in_blocks
+from rankad._threads import in_blocks, made_once
 
 __all__ = ["FAR_REACH", "KernelScorer"]
 
@@ -137,7 +136,7 @@ class KernelScorer:
         off = max(single.rounding, of_distances)
         return single if off <= _GOOD_ENOUGH * own.std() else double
 
-    @cached_property
+    @made_once
     def _layout(self) -> _Layout:
         dtype = np.float32 if self.single else np.float64
         return _lay_out(self.landmarks, self.coefficients, self.widths, dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -135,7 +136,7 @@ class RankFit:
         C = plan.C or [value / len(self.training) for value in AUTO_C]
         seed, jobs, rows, best = self.train_seed, detector.n_jobs, self.training, 0
         detector.selection_ = None
-        # To select, every so many-th reference row will do: as many as train, or up to twice that.
+        # To select, every so many-th reference row will do: about as many as train, where there are so many.
         some = None
         if self.reference is not None:
             some = self.reference[:: max(1, len(self.reference) // len(rows))]
@@ -155,7 +156,9 @@ class RankFit:
         detector.ranges_ = ColumnRanges.of(self.training)
         detector.ranks_, detector.levels_ = view.prepared.ranks, view.prepared.levels
         detector.bandwidth_, detector.C_ = sigma, C[at]
-        detector.scorer_ = self._in_units_of_rows(ranker.scorer, view.scaling)
+        scorer = self._in_units_of_rows(ranker.scorer, view.scaling)
+        # The theorem for in-sample ranks is about g itself, not about g rounded.
+        detector.scorer_ = scorer if detector.calibration == "in-sample" else scorer.quickest()
         relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
         fixed = plan.scalings == (None,) and not relative and not detector.far_field
         detector._n_kernels = len(plan.bandwidths) if fixed else None
@@ -172,7 +175,7 @@ class RankFit:
             scorer.widths * scaling.scale,
             scorer.far_field,
             self.detector.ranges_.limits if scorer.far_field else None,
-        ).quickest()
+        )
 
     def _neighbors(self, n_training: int) -> int:
         smallest = n_training
@@ -223,6 +226,9 @@ class RankFit:
             density = None if view.prepared.density is None else view.prepared.density[kept]
             return PreparedRows(view.rows[kept], recipe, fold_seeds[fold][0], density=density).complete()
 
+        for view in views:
+            # What all folds share is made before they begin.
+            _ = view.prepared.density if detector.selection != "disagreement" else view.prepared.levels
         prepared = self._in_parallel(prepare, len(parts) * len(views))
 
         def losses_of(task: int) -> list[list[Floats]]:
@@ -321,6 +327,8 @@ class RankFit:
             kept = np.delete(np.arange(len(rows)), held)
             prepared = PreparedRows(rows[kept], recipe, fold_seeds[fold], view.name, (known, kept))
             scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight])[0]
+            # In the precision in which new rows will be scored.
+            scorer = replace(scorer, single=detector.scorer_.single)
             scores = scorer.score(rows[held], far_widths=widths)
             if detector.far_field:
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.

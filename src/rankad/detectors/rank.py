@@ -240,6 +240,7 @@ class RankAD(CalibratedDetector):
         RankFit(self, plan, rows).run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
         self.trimmed_rows_ = out
+        self._calibrating_share = self.calibration_.scores.size / n_left
 
     _marks_bad_rows = True
 
@@ -260,7 +261,7 @@ class RankAD(CalibratedDetector):
         n_trimmed = len(self.trimmed_rows_)
         if self.calibration_.kind == "in-sample":
             return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
-        return beta_bound(self.calibration_, alpha, delta, n_trimmed)
+        return beta_bound(self.calibration_, alpha, delta, n_trimmed, self._calibrating_share)
 
     def _plan(self) -> Plan:
         """Check every parameter before any work is done."""
@@ -291,3 +292,5 @@ class RankAD(CalibratedDetector):
     converged_: bool
     # How many kernels there were to choose from; None where the score is not a g of a fixed kernel.
     _n_kernels: int | None
+    # The share of the rows that were not trimmed that calibrate.
+    _calibrating_share: float

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
 from rankad._arrays import Floats, Ints
+from rankad._threads import made_once
 from rankad.kernels import KernelMap, choose_landmarks
 from rankad.levels import quantize
 from rankad.neighbors import (
@@ -131,7 +131,7 @@ class PreparedRows:
             self._neighbors = neighbors_among(known[1], many, self._rows, known[0], shrinkage)
         self.unit = float(self._neighbors.distances[:, :k].mean()) or 1.0
 
-    @cached_property
+    @made_once
     def density(self) -> Floats | None:
         """Minus the mean distance to the K nearest of the reference rows; None without such rows."""
         if self._reference is None:
@@ -140,7 +140,7 @@ class PreparedRows:
         distances = nearest_neighbors(self._reference, k, self._rows, n_jobs=self._n_jobs).distances
         return -knn_statistic(distances, k, "mean")
 
-    @cached_property
+    @made_once
     def ranks(self) -> Floats:
         """The ranks of the rows: by their density, or by what they have in random halves of themselves."""
         if self.density is not None:
@@ -150,12 +150,12 @@ class PreparedRows:
         splits = split_distances(self._rows, k, halves, self._neighbors)
         return resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
 
-    @cached_property
+    @made_once
     def levels(self) -> Ints:
         """The levels of the ranks."""
         return quantize(self.ranks, self._recipe.cuts)
 
-    @cached_property
+    @made_once
     def _loss(self) -> PairLoss:
         far_weight = FAR_SHARE * len(self._rows) if self._recipe.far_field else 0.0
         return PairLoss(self.levels, far_weight=far_weight)
@@ -165,7 +165,7 @@ class PreparedRows:
         """Pairs in the loss, the point at infinity included."""
         return self._loss.n_pairs
 
-    @cached_property
+    @made_once
     def _map(self) -> KernelMap:
         rows = self._rows
         if self._reference is not None and self._recipe.n_landmarks < len(rows):
@@ -178,7 +178,7 @@ class PreparedRows:
             )
         return KernelMap(self._rows, landmarks)
 
-    @cached_property
+    @made_once
     def _landmarks(self) -> Floats:
         """The landmarks in the units of the rows as they came."""
         center, scale = self._scaling

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rankad._arrays import Floats, Ints
@@ -12,6 +14,7 @@ __all__ = ["suspects"]
 
 # Neighbours are looked for among so many rows.
 _MOST_REFERENCE = 2_000
+_BLOCK = 20_000
 
 
 def suspects(
@@ -19,7 +22,9 @@ def suspects(
 ) -> Ints:
     """Return which rows are suspects, that share of all: those whose K-th nearest neighbour is farthest.
 
-    K is one more than the suspects there are to find, so that no cluster of them can vouch for itself.
+    K is one more than the suspects there are to find, so that no cluster of them can vouch for itself. Where
+    there are more than 2,000 rows, neighbours are looked for among so many drawn at random, and K is one more
+    than the suspects that may be among these: four standard deviations above what is expected.
 
     Parameters
     ----------
@@ -28,7 +33,7 @@ def suspects(
     scaling : {"standard", "robust"} or None
         How columns are scaled first.
     rng : Generator
-        Draws the rows to look among, where there are more than 2,000; K is then the same share of these.
+        Draws the rows to look among.
     n_jobs : int, optional
 
     Returns
@@ -51,9 +56,13 @@ def suspects(
         farness = nearest_neighbors(scaled, n_suspects + 1, n_jobs=n_jobs).distances[:, -1]
     else:
         drawn = rng.choice(n, _MOST_REFERENCE, replace=False)
-        k = int(share * _MOST_REFERENCE) + 1
-        distances = nearest_neighbors(scaled[drawn], k + 1, scaled, n_jobs=n_jobs).distances
-        # A row that was drawn finds itself first.
-        farness = distances[:, k - 1]
-        farness[drawn] = distances[drawn, k]
+        expected = share * _MOST_REFERENCE
+        k = min(int(expected + 4 * math.sqrt(expected * (1 - share))) + 1, _MOST_REFERENCE - 2)
+        farness, itself = np.empty(n), np.zeros(n, dtype=bool)
+        itself[drawn] = True
+        for begin in range(0, n, _BLOCK):
+            here = slice(begin, begin + _BLOCK)
+            found = nearest_neighbors(scaled[drawn], k + 1, scaled[here], n_jobs=n_jobs).distances
+            # A row that was drawn finds itself first.
+            farness[here] = np.where(itself[here], found[:, k], found[:, k - 1])
     return np.sort(np.argsort(-farness, kind="stable")[:n_suspects])
