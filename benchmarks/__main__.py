@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table as Shown
-
 from benchmarks import bars, fits, landmarks, pictures, report, roofline, scoring, stages, startup, stream
 from benchmarks.process import available_cores
+from benchmarks.report import print_bars
 from benchmarks.rows import prepare
 from benchmarks.settings import Bench
 from rankad.experiments.cells import CellStore
@@ -58,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     drawn = pictures.draw_all(results, bench)
     report.write(bench, tables, drawn, raw, time.monotonic() - begin)
     shutil.rmtree(bench.cells)
-    _print(judged, bench)
+    print_bars(judged, bench.quick, bench.out / "speed.md")
 
 
 def measure_all(bench: Bench, store: CellStore) -> dict[str, Any]:
@@ -90,15 +88,6 @@ def _store(bench: Bench) -> CellStore:
         "cores": available_cores()[:2],
     }
     return CellStore(bench.cells, stamp)
-
-
-def _print(judged: Sequence[bars.Bar], bench: Bench) -> None:
-    shown = Shown("bar", "asked", "measured", "", title="Bars" + " (quick look)" * bench.quick)
-    for bar in judged:
-        shown.add_row(bar.what, bar.asked, bar.found, "met" if bar.met else "[bold]not met[/bold]")
-    console = Console()
-    console.print(shown)
-    console.print(f"{bench.out / 'speed.md'}")
 
 
 if __name__ == "__main__":

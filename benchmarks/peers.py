@@ -40,7 +40,7 @@ class Method(NamedTuple):
     ----------
     name : str
     build : callable
-        Number of threads to an estimator.
+        Number of threads, or a seed where that is what differs, to an estimator.
     answer : str
         The estimator's method that scores rows.
     sign : int
@@ -143,7 +143,8 @@ class Detector:
     def fit(self, rows: Floats) -> Detector:
         """Fit on nominal rows."""
         if self.method.standardized:
-            self.center, self.scale = rows.mean(axis=0), rows.std(axis=0)
+            spread = rows.std(axis=0)
+            self.center, self.scale = rows.mean(axis=0), np.where(spread > 0, spread, 1.0)
         with self.threads(self.n_jobs):
             self.estimator.fit(self._prepared(rows))
         return self
@@ -152,7 +153,7 @@ class Detector:
         """Score rows; higher is more nominal."""
         with self.threads(self.n_jobs):
             scores = getattr(self.estimator, self.method.answer)(self._prepared(rows))
-        return self.method.sign * np.asarray(scores)
+        return self.method.sign * np.asarray(scores, dtype=np.float64)
 
     def single(self) -> Callable[[Floats], Any]:
         """Return what to call with one row: the estimator's own method, with nothing around it."""

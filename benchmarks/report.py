@@ -9,13 +9,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table as Shown
+
 from benchmarks.peers import NOTES
 from benchmarks.process import available_cores
 from benchmarks.settings import Bench
 from rankad.experiments.cells import plain, versions, write_atomically
 from rankad.experiments.results import Table
 
-__all__ = ["used_versions", "write"]
+__all__ = ["print_bars", "used_versions", "write"]
 
 
 def used_versions() -> dict[str, str]:
@@ -71,3 +74,21 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+def print_bars(bars: Sequence[Any], quick: bool, page: Path) -> None:
+    """Show on the terminal what was asked, what was found, and where the rest is.
+
+    Parameters
+    ----------
+    bars : sequence
+        Each with `what`, `asked`, `found` and `met`.
+    quick : bool
+    page : Path
+    """
+    shown = Shown("bar", "asked", "measured", "", title="Bars" + " (quick look)" * quick)
+    for bar in bars:
+        shown.add_row(bar.what, bar.asked, bar.found, "met" if bar.met else "[bold]not met[/bold]")
+    console = Console()
+    console.print(shown)
+    console.print(f"{page}")

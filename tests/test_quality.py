@@ -12,6 +12,7 @@ from scipy.stats import betabinom, friedmanchisquare
 # The benchmarks are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks import peers
 from benchmarks.quality import __main__ as command
 from benchmarks.quality import alarms, bars, cells, comparison, contamination, methods, sets, settings, splits
 from rankad.experiments.datasets import Dataset, DatasetError
@@ -173,7 +174,7 @@ def test_every_method_scores_nominal_rows_higher(name):
     if name != "PCA":
         # A column that does not vary, by whose variance PyOD's PCA divides.
         train, near, far = (np.column_stack([rows, np.full(len(rows), 7.0)]) for rows in (train, near, far))
-    scores = methods.Detector(methods.METHODS[name], 0).fit(train).score(np.concatenate([near, far]))
+    scores = methods.detector(name, 0).fit(train).score(np.concatenate([near, far]))
     scores = cells.ordered(scores)
     assert scores[:20].min() > scores[20:].max()
 
@@ -185,7 +186,7 @@ def test_neighbour_distance_by_hand():
 
 def test_peers_are_standardized_by_their_training_rows():
     train = np.array([[0.0, 3.0], [4.0, 3.0]])
-    detector = methods.Detector(methods.Method("seen", lambda seed: _Seen()), 0).fit(train)
+    detector = peers.Detector(methods._of_pyod("seen", lambda seed: _Seen()), 1).fit(train)
     assert detector.estimator.rows.mean(axis=0).tolist() == [0.0, 0.0]
     assert detector.estimator.rows.std(axis=0).tolist() == [1.0, 0.0]
     assert detector.score(np.array([[6.0, 4.0]])).tolist() == [-3.0]

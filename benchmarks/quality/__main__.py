@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table as Shown
-
 from benchmarks.quality import alarms, bars, cells, comparison, contamination, pictures, report
 from benchmarks.quality.sets import SetFile, data_folder, find_sets
 from benchmarks.quality.settings import Study
+from benchmarks.report import print_bars
 from rankad.experiments.datasets import DatasetError
 
 __all__ = ["main"]
@@ -42,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         smallest = sorted(sets, key=lambda one: one.n_rows)[:2]
         sets = [one for one in sets if one in smallest]
     judged = _show(study, sets, cells.run(study, sets), begin)
-    _print(judged, study)
+    print_bars(judged, study.quick, study.out / "quality.md")
 
 
 def _show(
@@ -71,15 +69,6 @@ def _show(
 
 
 _PRECISION_NOTES = ("Anomalies are what is looked for. Detectors by their mean, best first.",)
-
-
-def _print(judged: Sequence[bars.Bar], study: Study) -> None:
-    shown = Shown("bar", "asked", "measured", "", title="Bars" + " (quick look)" * study.quick)
-    for bar in judged:
-        shown.add_row(bar.what, bar.asked, bar.found, "met" if bar.met else "[bold]not met[/bold]")
-    console = Console()
-    console.print(shown)
-    console.print(f"{study.out / 'quality.md'}")
 
 
 def _count(text: str) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks.quality.methods import CONTAMINATED, METHODS, RANKAD, Detector
+from benchmarks.quality.methods import CONTAMINATED, METHODS, RANKAD, detector
 from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import ALPHAS, SHARES, Sizes, Study
 from benchmarks.quality.splits import Parts, split
@@ -26,7 +26,7 @@ from rankad.experiments.measures import auc
 __all__ = ["measure", "ordered", "run"]
 
 # Modules that a cell's result depends on; the others show results.
-_SOURCES = ("cells.py", "methods.py", "sets.py", "settings.py", "splits.py")
+_SOURCES = ("../peers.py", "cells.py", "methods.py", "sets.py", "settings.py", "splits.py")
 
 
 def measure(path: Path, digest: str, seed: int, method: str, share: float, sizes: Sizes) -> dict[str, Any]:
@@ -43,13 +43,13 @@ def measure(path: Path, digest: str, seed: int, method: str, share: float, sizes
     with threadpool_limits(limits=1), warnings.catch_warnings():
         # What a method grumbles about is its own matter: its scores are judged.
         warnings.simplefilter("ignore")
-        detector = Detector(METHODS[method], seed)
+        judged = detector(method, seed)
         begin = time.perf_counter()
-        detector.fit(parts.train)
+        judged.fit(parts.train)
         fitted = time.perf_counter()
-        scores = detector.score(parts.test)
+        scores = judged.score(parts.test)
         scored = time.perf_counter()
-        more = _of_rankad(detector.estimator, parts) if method == RANKAD else {}
+        more = _of_rankad(judged.estimator, parts) if method == RANKAD else {}
     usable = ordered(scores)
     return {
         "auc": auc(parts.nominal, usable),
@@ -142,7 +142,7 @@ def _stores(study: Study) -> tuple[CellStore, CellStore]:
     """Return where cells are kept: those of peers whatever rankad's source, RankAD's own of this one only."""
     source = hashlib.sha256()
     for name in _SOURCES:
-        source.update(name.encode() + b"\0" + Path(__file__).with_name(name).read_bytes() + b"\0")
+        source.update(name.encode() + b"\0" + (Path(__file__).parent / name).read_bytes() + b"\0")
     quality = {"quality": source.hexdigest()[:16]}
     study.cells.mkdir(parents=True, exist_ok=True)
     (study.cells / ".gitignore").write_text("*\n")

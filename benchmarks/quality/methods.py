@@ -5,40 +5,17 @@ Libraries are imported where they are used, so that a process holds those of its
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from benchmarks.peers import RANKAD, Detector, Method
 from rankad._arrays import Floats
 
-__all__ = ["CONTAMINATED", "KNN", "METHODS", "RANKAD", "Detector", "Method"]
+__all__ = ["CONTAMINATED", "KNN", "METHODS", "RANKAD", "detector"]
 
-RANKAD = "RankAD"
 KNN = "k-NN 5"
-
-
-class Method(NamedTuple):
-    """One way to detect anomalies.
-
-    Attributes
-    ----------
-    name : str
-    build : callable
-        Seed to an estimator.
-    answer : str
-        The estimator's method that scores rows.
-    sign : int
-        -1 where a high score means anomalous.
-    standardized : bool
-        Whether it gets standardized columns.
-    """
-
-    name: str
-    build: Callable[[int], Any]
-    answer: str = "decision_function"
-    sign: int = -1
-    standardized: bool = True
 
 
 class _NeighbourDistance:
@@ -124,22 +101,27 @@ def _kde(seed: int) -> Any:
     return KDE()
 
 
+_scaled = partial(Method, standardized=True)
+# As in PyOD: a high score means anomalous.
+_of_pyod = partial(_scaled, answer="decision_function", sign=-1)
+
+# Each is built from a seed.
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method(RANKAD, _rankad, "score_samples", 1, standardized=False),
-        Method(KNN, lambda seed: _NeighbourDistance(5)),
-        Method("k-NN 20", lambda seed: _NeighbourDistance(20)),
-        Method("LOF", _local_outlier_factor, "score_samples", 1),
-        Method("OneClassSVM", _one_class_svm, "score_samples", 1),
-        Method("IsolationForest", _forest, "score_samples", 1),
-        Method("ECOD", _ecod),
-        Method("COPOD", _copod),
-        Method("HBOS", _hbos),
-        Method("INNE", _inne),
-        Method("PCA", _pca),
-        Method("GMM", _gmm),
-        Method("KDE", _kde),
+        Method(RANKAD, _rankad),
+        _of_pyod(KNN, lambda seed: _NeighbourDistance(5)),
+        _of_pyod("k-NN 20", lambda seed: _NeighbourDistance(20)),
+        _scaled("LOF", _local_outlier_factor),
+        _scaled("OneClassSVM", _one_class_svm),
+        _scaled("IsolationForest", _forest),
+        _of_pyod("ECOD", _ecod),
+        _of_pyod("COPOD", _copod),
+        _of_pyod("HBOS", _hbos),
+        _of_pyod("INNE", _inne),
+        _of_pyod("PCA", _pca),
+        _of_pyod("GMM", _gmm),
+        _of_pyod("KDE", _kde),
     )
 }
 
@@ -147,32 +129,7 @@ METHODS: dict[str, Method] = {
 CONTAMINATED = (RANKAD, KNN, "k-NN 20", "LOF", "OneClassSVM", "IsolationForest", "GMM")
 
 
-class Detector:
-    """A method's estimator, with its scaling where it has one.
-
-    Parameters
-    ----------
-    method : Method
-    seed : int
-    """
-
-    def __init__(self, method: Method, seed: int) -> None:
-        self.method, self.estimator = method, method.build(seed)
-        self.center: Floats | float = 0.0
-        self.scale: Floats | float = 1.0
-
-    def fit(self, rows: Floats) -> Detector:
-        """Fit on training rows."""
-        if self.method.standardized:
-            spread = rows.std(axis=0)
-            self.center, self.scale = rows.mean(axis=0), np.where(spread > 0, spread, 1.0)
-        self.estimator.fit(self._prepared(rows))
-        return self
-
-    def score(self, rows: Floats) -> Floats:
-        """Score rows; higher is more nominal."""
-        scores = getattr(self.estimator, self.method.answer)(self._prepared(rows))
-        return self.method.sign * np.asarray(scores, dtype=np.float64)
-
-    def _prepared(self, rows: Floats) -> Floats:
-        return (rows - self.center) / self.scale if self.method.standardized else rows
+def detector(name: str, seed: int) -> Detector:
+    """Return a method's detector, on one thread."""
+    method = METHODS[name]
+    return Detector(method, 1, method.build(seed))

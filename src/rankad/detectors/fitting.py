@@ -230,6 +230,10 @@ class RankFit:
             # What all folds share is made before they begin.
             _ = view.prepared.density if detector.selection != "disagreement" else view.prepared.levels
         prepared = self._in_parallel(prepare, len(parts) * len(views))
+        negatives = [
+            self._negatives(rows[held], np.delete(rows, held, axis=0), seeds[1])
+            for held, seeds in zip(parts, fold_seeds, strict=False)
+        ]
 
         def losses_of(task: int) -> list[list[Floats]]:
             fold, which, multiple = np.unravel_index(task, shape)
@@ -242,10 +246,6 @@ class RankFit:
             progress.advance()
             return losses
 
-        negatives = [
-            self._negatives(rows[held], np.delete(rows, held, axis=0), seeds[1])
-            for held, seeds in zip(parts, fold_seeds, strict=False)
-        ]
         found = self._in_parallel(losses_of, math.prod(shape))
         each = math.prod(shape[1:])
         losses = np.concatenate(

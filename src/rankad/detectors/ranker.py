@@ -187,8 +187,9 @@ class PreparedRows:
     def among(self, reference: Floats) -> PreparedRows:
         """Return the same rows, to be ranked by other reference rows."""
         other = copy(self)
-        for made in ("density", "ranks", "levels", "_loss", "_map", "_landmarks"):
-            other.__dict__.pop(made, None)
+        for name, kind in vars(PreparedRows).items():
+            if isinstance(kind, made_once):
+                other.__dict__.pop(name, None)
         other._reference = self._scaling.apply(reference)
         return other
 
