@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality research test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,9 @@ bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about
 
 quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about 10 minutes)
 	$(PY) -m benchmarks.quality --out docs/quality --jobs $(JOBS)
+
+research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 25 minutes)
+	$(PY) -m benchmarks.quality.research --out docs/quality --jobs $(JOBS)
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests

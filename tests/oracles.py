@@ -229,14 +229,19 @@ def rbf_matrix(rows, landmarks, sigma):
 
 
 def kernel_score(x, landmarks, coefficients, widths, reach=math.inf, far_widths=None):
-    """Kernel sum at one row, less the distance to the nearest landmark, in bandwidths, beyond `reach`."""
+    """Kernel sum at one row, less how far away it is, in bandwidths, beyond `reach`.
+
+    That is the mean distance to the three nearest landmarks, or three times that to the nearest if that is
+    less; with fewer landmarks, so many instead of three.
+    """
 
     def distance(z, unit):
         return math.sqrt(sum(((a - b) / u) ** 2 for a, b, u in zip(x, z, unit, strict=True)))
 
     g = sum(a * math.exp(-(distance(z, widths) ** 2)) for a, z in zip(coefficients, landmarks, strict=True))
-    nearest = min(distance(z, widths if far_widths is None else far_widths) for z in landmarks)
-    return g - max(0.0, nearest - reach)
+    nearest = sorted(distance(z, widths if far_widths is None else far_widths) for z in landmarks)[:3]
+    far = min(sum(nearest) / len(nearest), len(nearest) * nearest[0])
+    return g - max(0.0, far - reach)
 
 
 # -------------------------------------------------------------------------------------------- selection

@@ -109,7 +109,10 @@ def test_far_rows_of_real_data_get_the_smallest_p_value(real):
 
 @pytest.mark.slow
 def test_in_sample_ranks_raise_more_false_alarms_than_asked_for(data_folder):
-    """What the default's calibration is for: the same rows, ranked among those that trained, go far over."""
+    """What the default's calibration is for: the same rows, ranked among those that trained, go far over.
+
+    More than three times what is asked for; twice is beyond chance already.
+    """
     with np.load(data_folder / "23_mammography.npz") as table:
         nominal = table["X"][table["y"] == 0]
     nominal = np.random.default_rng(0).permutation(nominal)
@@ -117,7 +120,8 @@ def test_in_sample_ranks_raise_more_false_alarms_than_asked_for(data_folder):
     one_trial = {"scaling": "standard", "bandwidth": "0.5 D_K", "C": 0.005}
     detector = RankAD(0.01, calibration="in-sample", **one_trial, random_state=0).fit(training)
     _, high = band(0.01, 2_000, len(fresh))
-    assert np.sum(detector.predict(fresh) == -1) > 2 * high
+    assert high < 0.02 * len(fresh)
+    assert np.sum(detector.predict(fresh) == -1) > 0.03 * len(fresh)
 
 
 # ------------------------------------------------------------------- false alarms, exact laws

@@ -179,6 +179,12 @@ def test_every_method_scores_nominal_rows_higher(name):
     assert scores[:20].min() > scores[20:].max()
 
 
+def test_the_trimmed_detector_is_the_default_but_for_its_trim():
+    default, trimmed = (methods.detector(name, 3).estimator.get_params() for name in methods.OURS)
+    assert trimmed == {**default, "trim": 0.1}
+    assert methods.TRIMMED == "RankAD, trim=0.1"
+
+
 def test_neighbour_distance_by_hand():
     detector = methods._NeighbourDistance(2).fit(np.array([[0.0], [1.0], [5.0]]))
     assert detector.decision_function(np.array([[2.0], [5.0]])).tolist() == [1.5, 2.0]
@@ -247,6 +253,49 @@ def test_records_are_averaged_over_seeds_and_ordered():
 def test_equal_up_to_rounding_is_equal():
     values = np.array([[0.1 + 0.2, 0.3]])
     assert comparison.Comparison(("s",), ("a", "b"), values).ranks.tolist() == [[1.5, 1.5]]
+
+
+def test_the_trimmed_detector_is_in_the_tables_on_contamination_only():
+    def record(method, share, auc, alarms_at_5):
+        fired = [{"alpha": 0.05, "alarms": alarms_at_5, "r": 5, "n": 99, "m": 100}]
+        found = {"auc": auc, "auc_spared": auc, "not_finite": 1, "false_alarms": fired}
+        return {
+            "set": "s",
+            "seed": 0,
+            "method": method,
+            "share": share,
+            "n_train": 100,
+            "n_anomalies": 40,
+            **found,
+        }
+
+    falls = {methods.RANKAD: [0.0, 0.1, 0.2, 0.3], methods.TRIMMED: [0.0, 0.01, 0.02, 0.03]}
+    records = [
+        record(method, share, 0.9 - fall, at + 10 * (method == methods.TRIMMED))
+        for method in methods.CONTAMINATED
+        for at, (share, fall) in enumerate(
+            zip((0.0, *settings.SHARES), falls.get(method, [0.0] * 4), strict=True)
+        )
+    ]
+    auc = comparison.compare(records, "auc")
+    assert set(auc.methods) == set(methods.CONTAMINATED) - {methods.TRIMMED}
+    assert not any(methods.TRIMMED in note for note in comparison.notes(auc, records))
+    means, by_set = contamination.tables(records)
+    rows = {row[0]: row[1:] for row in means.rows}
+    assert rows[methods.RANKAD] == ["0.900", "0.800", "0.1000", "0.700", "0.2000", "0.600", "0.3000"]
+    assert rows[methods.TRIMMED] == ["0.900", "0.890", "0.0100", "0.880", "0.0200", "0.870", "0.0300"]
+    assert means.notes[-2:] == [
+        "False alarms of RankAD, at 5 % asked for: 0.00 %, 1.00 %, 2.00 %, 3.00 % with none, 1 %, 5 %, 10 %.",
+        "False alarms of RankAD, trim=0.1, at 5 % asked for: 10.00 %, 11.00 %, 12.00 %, 13.00 % with none, "
+        "1 %, 5 %, 10 %.",
+    ]
+    assert list(zip(by_set.columns, by_set.rows[0], strict=True))[-4:] == [
+        ("mixed in, 10 %", "10 of 100"),
+        ("RankAD", "0.300"),
+        ("RankAD, trim=0.1", "0.030"),
+        ("k-NN 5", "0.000"),
+    ]
+    assert [cell.alarms for cell in alarms.alarm_cells(records)] == [0]
 
 
 # ---------------------------------------------------------------------------------------------------- alarms
@@ -344,6 +393,11 @@ def test_a_run_writes_tables_and_pictures(finished):
     assert all(r["auc"] > 0.99 and r["average_precision"] > 0.9 for r in ours)
     assert [one["alpha"] for one in ours[0]["false_alarms"]] == list(settings.ALPHAS)
     assert [one["r"] for one in ours[0]["false_alarms"]] == [5, 2, 0]
+    shown = {table["name"]: table for table in told["tables"]}
+    assert methods.TRIMMED in [row[0] for row in shown["contamination"]["rows"]]
+    for name in ("bars", "auc", "average-precision", "false-alarms"):
+        assert methods.TRIMMED not in json.dumps(shown[name])
+    assert "False alarms of RankAD, trim=0.1, at 5 % asked for" in json.dumps(shown["contamination"])
     page = (out / "quality.md").read_text()
     for said in ("## AUC", "**mean rank**", "Quick look", "4 of 55 (asked 6)", "false-alarms.png"):
         assert said in page

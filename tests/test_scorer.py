@@ -356,7 +356,8 @@ def test_more_bandwidths_from_the_median_landmark_than_there_are_numbers_is_far(
     scorer = KernelScorer(landmarks, np.ones(3), np.array([1e-200]), single=single)
     scores = scorer.score(np.array([[0.0], [1e-199], [1.0], [5e139], [1e140], [-1e140]]))
     assert scores[0] == 1.0
-    np.testing.assert_allclose(scores[1], -6.0, **_digits(single))
+    # Ten bandwidths from the nearest landmark, which the others, who knows where, make three times as many.
+    np.testing.assert_allclose(scores[1], 4.0 - 3 * 10.0, **_digits(single))
     assert (scores[2:] == -1e300).all()
     # Nothing can be promised there.
     assert scorer.rounding == math.inf
@@ -429,9 +430,29 @@ def test_score_falls_strictly_with_the_distance_beyond_the_reach(coefficient, si
 
 
 @both_precisions
-def test_the_nearest_landmark_decides_how_far_is_far(single):
+def test_how_far_is_far_is_the_mean_distance_to_the_three_nearest_landmarks(single):
+    landmarks = np.array([[0.0], [1.0], [4.0], [100.0], [101.0]])
+    scorer = KernelScorer(landmarks, np.ones(5), np.array([1.0]), single=single)
+    # From 20: to 4, 1 and 0. From 60: to 100, 101 and 4. From 110: to 101, 100, and 4, which is far.
+    rows = np.array([[20.0], [60.0], [110.0]])
+    distances = np.array([(16 + 19 + 20) / 3, (40 + 41 + 56) / 3, 3 * 9.0])
+    np.testing.assert_allclose(scorer.score(rows), FAR_REACH - distances, rtol=1e-6)
+
+
+@both_precisions
+def test_a_row_near_one_landmark_is_near_however_far_the_others_are(single):
+    scorer = KernelScorer(np.array([[0.0], [1e4], [-1e4]]), np.ones(3), np.array([1.0]), single=single)
+    # Three times the distance to the nearest: up to four thirds of a bandwidth there is nothing to subtract.
+    rows = np.array([[0.0], [1.0], [1.3], [2.0]])
+    expected = np.exp(-(rows[:, 0] ** 2)) - np.maximum(0, 3 * rows[:, 0] - FAR_REACH)
+    np.testing.assert_allclose(scorer.score(rows), expected, rtol=1e-5)
+
+
+@both_precisions
+def test_with_fewer_landmarks_than_three_the_mean_is_of_those_there_are(single):
     scorer = KernelScorer(np.array([[0.0], [100.0]]), np.array([1.0, 1.0]), np.array([1.0]), single=single)
-    np.testing.assert_allclose(scorer.score(np.array([[50.0], [90.0], [110.0]])), [-46.0, -6.0, -6.0])
+    scores = scorer.score(np.array([[50.0], [90.0], [110.0], [160.0]]))
+    np.testing.assert_allclose(scores, FAR_REACH - np.array([50.0, 2 * 10.0, 2 * 10.0, 110.0]), rtol=1e-6)
 
 
 @both_precisions
@@ -455,9 +476,8 @@ def test_landmarks_without_a_coefficient_count_for_far_distances(silent, single)
 @both_precisions
 def test_a_landmark_without_a_coefficient_by_hand(single):
     scorer = KernelScorer(np.array([[0.0], [100.0]]), np.array([1.0, 0.0]), np.array([1.0]), single=single)
-    np.testing.assert_allclose(
-        scorer.score(np.array([[0.0], [50.0], [90.0], [97.0], [110.0]])), [1.0, -46.0, -6.0, 0.0, -6.0]
-    )
+    scores = scorer.score(np.array([[0.0], [50.0], [90.0], [99.0], [160.0]]))
+    np.testing.assert_allclose(scores, [1.0, -46.0, 4.0 - 2 * 10, 0.0, 4.0 - (60 + 160) / 2])
 
 
 @both_precisions
@@ -505,7 +525,8 @@ def test_without_far_field_far_rows_score_zero(single):
 def test_within_the_reach_the_far_field_changes_nothing(single):
     rows = np.random.default_rng(10).normal(size=(200, 3))
     with_far, without = _scorer(single=single), _scorer(far_field=False, single=single)
-    near = oracles.neighbors(with_far.landmarks / with_far.widths, 1, rows / with_far.widths)[0][:, 0] < 4
+    distances = oracles.neighbors(with_far.landmarks / with_far.widths, 3, rows / with_far.widths)[0]
+    near = np.minimum(distances.mean(axis=1), 3 * distances[:, 0]) < FAR_REACH
     assert near.sum() > 100
     np.testing.assert_array_equal(with_far.score(rows)[near], without.score(rows)[near])
 
@@ -751,7 +772,7 @@ def _small_model(more=(), of_more=(), factor=1.0, far_field=True):
 def test_a_silent_landmark_far_away_is_left_to_float64():
     scorer = _small_model([[1e9, 0.0]], [0.0])
     assert not scorer.quickest().single
-    assert scorer.quickest().score(np.array([[1e9 + 17, 0.2]]))[0] == pytest.approx(-30, abs=0.1)
+    assert scorer.quickest().score(np.array([[1e9 + 17, 0.2]]))[0] == pytest.approx(4 - 3 * 34, abs=0.1)
     # Without a far field nobody asks how far away it is.
     assert replace(scorer, far_field=False).quickest().single
 

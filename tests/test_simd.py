@@ -80,6 +80,5 @@ def test_points_in_groups_are_all_there_column_by_column_and_aligned(n, d, numbe
     if n:
         assert groups.ctypes.data % 64 == 0
     for place in range(groups.shape[0] * width):
-        # The last point fills up.
-        expected = points[min(place, n - 1)].astype(number)
+        expected = points[place].astype(number) if place < n else np.full(d, np.inf)
         np.testing.assert_array_equal(groups[place // width, :, place % width], expected)

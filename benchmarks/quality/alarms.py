@@ -70,12 +70,14 @@ class AlarmCell(NamedTuple):
         return abs(self.rate / self.alpha - 1)
 
 
-def alarm_cells(records: Iterable[Mapping[str, Any]], share: float = 0.0) -> list[AlarmCell]:
-    """Return the false alarms of RankAD's records."""
+def alarm_cells(
+    records: Iterable[Mapping[str, Any]], share: float = 0.0, method: str = RANKAD
+) -> list[AlarmCell]:
+    """Return the false alarms of RankAD's records, or of those of another of `methods.OURS`."""
     return [
         AlarmCell(record["set"], record["seed"], **found)
         for record in records
-        if record["method"] == RANKAD and record["share"] == share
+        if record["method"] == method and record["share"] == share
         for found in record["false_alarms"]
     ]
 

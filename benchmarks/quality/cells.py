@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks.quality.methods import CONTAMINATED, METHODS, RANKAD, detector
+from benchmarks.quality.methods import CONTAMINATED, METHODS, OURS, detector
 from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import ALPHAS, SHARES, Sizes, Study
 from benchmarks.quality.splits import Parts, split
@@ -23,7 +24,7 @@ from rankad._arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.measures import auc
 
-__all__ = ["measure", "ordered", "run"]
+__all__ = ["cell_key", "figures", "measure", "ordered", "run", "store", "undisturbed"]
 
 # Modules that a cell's result depends on; the others show results.
 _SOURCES = ("../peers.py", "cells.py", "methods.py", "sets.py", "settings.py", "splits.py")
@@ -40,22 +41,17 @@ def measure(path: Path, digest: str, seed: int, method: str, share: float, sizes
         each alpha the "alarms" among m nominal test rows, with r and n of their law.
     """
     parts = split(load_set(path, digest), seed, share, sizes)
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        # What a method grumbles about is its own matter: its scores are judged.
-        warnings.simplefilter("ignore")
+    with undisturbed():
         judged = detector(method, seed)
         begin = time.perf_counter()
         judged.fit(parts.train)
         fitted = time.perf_counter()
         scores = judged.score(parts.test)
         scored = time.perf_counter()
-        more = _of_rankad(judged.estimator, parts) if method == RANKAD else {}
-    usable = ordered(scores)
+        more = _of_rankad(judged.estimator, parts) if method in OURS else {}
     return {
-        "auc": auc(parts.nominal, usable),
-        "average_precision": float(average_precision_score(~parts.nominal, -usable)),
-        "auc_spared": auc(parts.nominal[parts.spared], usable[parts.spared]),
-        "not_finite": int((~np.isfinite(scores)).sum()),
+        **figures(parts, scores),
+        "auc_spared": auc(parts.nominal[parts.spared], ordered(scores)[parts.spared]),
         "fit_seconds": fitted - begin,
         "score_seconds": scored - fitted,
         "n_train": len(parts.train),
@@ -63,6 +59,24 @@ def measure(path: Path, digest: str, seed: int, method: str, share: float, sizes
         "n_nominal": int(parts.nominal.sum()),
         "n_anomalies": int((~parts.nominal).sum()),
         **more,
+    }
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Compute on one thread. What a method grumbles about is its own matter: its scores are judged."""
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def figures(parts: Parts, scores: Floats) -> dict[str, Any]:
+    """Return what the scores of the test rows are worth, and how many are not finite."""
+    usable = ordered(scores)
+    return {
+        "auc": auc(parts.nominal, usable),
+        "average_precision": float(average_precision_score(~parts.nominal, -usable)),
+        "not_finite": int((~np.isfinite(scores)).sum()),
     }
 
 
@@ -108,12 +122,14 @@ def ordered(scores: Floats) -> Floats:
 
 def run(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
     """Do the cells that are not finished yet; return a record each, what it is of and what was found."""
-    peers, ours = _stores(study)
-    theirs = [method for method in METHODS if method != RANKAD]
+    libraries = {name: version(name) for name in ("numpy", "scikit-learn", "pyod")}
+    # Cells of peers are kept whatever rankad's source, RankAD's own for this one only.
+    peers, ours = store(study, _SOURCES, libraries), store(study, _SOURCES)
+    theirs = [method for method in METHODS if method not in OURS]
     records: list[dict[str, Any]] = []
-    for label, store, methods in (("peers", peers, theirs), ("RankAD", ours, [RANKAD])):
+    for label, kept, methods in (("peers", peers, theirs), ("RankAD", ours, OURS)):
         keys, cells = zip(*_cells(study, sets, methods), strict=True)
-        results = run_cells(cells, store, study.n_jobs, f"quality: {label}")
+        results = run_cells(cells, kept, study.n_jobs, f"quality: {label}")
         records += [{**key, **result} for key, result in zip(keys, results, strict=True)]
     return records
 
@@ -128,24 +144,36 @@ def _cells(
             for method in methods:
                 for share in (0.0, *(SHARES if method in CONTAMINATED else ())):
                     named = {"set": one.name, "seed": seed, "method": method, "share": share}
-                    key = {
-                        "experiment": "quality",
-                        "file": one.path.name,
-                        "sha256": one.digest,
-                        "sizes": sizes._asdict(),
-                        **named,
-                    }
+                    key = cell_key("quality", one, sizes, named)
                     yield named, Cell(key, partial(measure, one.path, one.digest, seed, method, share, sizes))
 
 
-def _stores(study: Study) -> tuple[CellStore, CellStore]:
-    """Return where cells are kept: those of peers whatever rankad's source, RankAD's own of this one only."""
+def cell_key(experiment: str, one: SetFile, sizes: Sizes, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a cell's result depends on, but for source and libraries."""
+    return {
+        "experiment": experiment,
+        "file": one.path.name,
+        "sha256": one.digest,
+        "sizes": sizes._asdict(),
+        **named,
+    }
+
+
+def store(study: Study, sources: Iterable[str], libraries: Mapping[str, str] | None = None) -> CellStore:
+    """Return where finished cells are kept, for these very sources.
+
+    Parameters
+    ----------
+    study : Study
+    sources : iterable of str
+        Modules of this folder that the results depend on.
+    libraries : mapping of str to str, optional
+        Versions that the results depend on; by default rankad's source, and all that it computes with.
+    """
     source = hashlib.sha256()
-    for name in _SOURCES:
+    for name in sources:
         source.update(name.encode() + b"\0" + (Path(__file__).parent / name).read_bytes() + b"\0")
-    quality = {"quality": source.hexdigest()[:16]}
     study.cells.mkdir(parents=True, exist_ok=True)
     (study.cells / ".gitignore").write_text("*\n")
-    libraries = {name: version(name) for name in ("numpy", "scikit-learn", "pyod")}
-    ours = CellStore(study.cells).stamp
-    return CellStore(study.cells, {**libraries, **quality}), CellStore(study.cells, {**ours, **quality})
+    known = CellStore(study.cells).stamp if libraries is None else libraries
+    return CellStore(study.cells, {**known, "quality": source.hexdigest()[:16]})

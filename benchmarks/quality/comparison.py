@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import chi2, rankdata, studentized_range
 
-from benchmarks.quality.methods import METHODS
+from benchmarks.quality.methods import COMPARED
 from rankad._arrays import Floats
 from rankad.experiments.results import Table, mean
 
@@ -75,17 +75,19 @@ class Comparison(NamedTuple):
         return np.asarray(self.values[:, self.methods.index(method)])
 
 
-def compare(records: Iterable[Mapping[str, Any]], what: str, share: float = 0.0) -> Comparison:
-    """Average a figure of the records over seeds, where training had that share of anomalies."""
+def compare(
+    records: Iterable[Mapping[str, Any]], what: str, share: float = 0.0, methods: Iterable[str] = COMPARED
+) -> Comparison:
+    """Average a figure of these detectors' records over seeds, where training had that share of anomalies."""
     found: dict[str, dict[str, list[float]]] = {}
     for record in records:
         if record["share"] == share:
             found.setdefault(record["set"], {}).setdefault(record["method"], []).append(record[what])
     sets = sorted(found, key=str.lower)
-    methods = [method for method in METHODS if any(method in found[name] for name in sets)]
-    values = np.array([[mean(found[name][method]) for method in methods] for name in sets])
+    there = [method for method in methods if any(method in found[name] for name in sets)]
+    values = np.array([[mean(found[name][method]) for method in there] for name in sets])
     order = np.argsort(-values.mean(axis=0), kind="stable")
-    return Comparison(tuple(sets), tuple(methods[at] for at in order), values[:, order])
+    return Comparison(tuple(sets), tuple(there[at] for at in order), values[:, order])
 
 
 @cache
@@ -157,7 +159,11 @@ def notes(comparison: Comparison, records: Iterable[Mapping[str, Any]]) -> list[
         f"apart than {critical_difference(k, n):.2f} differ at 5 % (Nemenyi's critical difference, {k} "
         f"detectors, {n} set{'s' * (n > 1)}).",
     ]
-    odd = Counter(f"{r['method']} on {r['set']}" for r in records if r["share"] == 0 and r["not_finite"])
+    odd = Counter(
+        f"{record['method']} on {record['set']}"
+        for record in records
+        if record["share"] == 0 and record["not_finite"] and record["method"] in comparison.methods
+    )
     if odd:
         several = ", ".join(f"{name} ({times} seed{'s' * (times > 1)})" for name, times in odd.items())
         said.append(

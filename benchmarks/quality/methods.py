@@ -13,9 +13,11 @@ import numpy as np
 from benchmarks.peers import RANKAD, Detector, Method
 from rankad._arrays import Floats
 
-__all__ = ["CONTAMINATED", "KNN", "METHODS", "RANKAD", "detector"]
+__all__ = ["COMPARED", "CONTAMINATED", "KNN", "METHODS", "OURS", "RANKAD", "TRIMMED", "detector"]
 
 KNN = "k-NN 5"
+TRIMMED = f"{RANKAD}, trim=0.1"
+OURS = (RANKAD, TRIMMED)
 
 
 class _NeighbourDistance:
@@ -39,6 +41,12 @@ def _rankad(seed: int) -> Any:
     from rankad import RankAD
 
     return RankAD(random_state=seed, n_jobs=1)
+
+
+def _trimmed(seed: int) -> Any:
+    from rankad import RankAD
+
+    return RankAD(trim=0.1, random_state=seed, n_jobs=1)
 
 
 def _forest(seed: int) -> Any:
@@ -110,6 +118,7 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         Method(RANKAD, _rankad),
+        Method(TRIMMED, _trimmed),
         _of_pyod(KNN, lambda seed: _NeighbourDistance(5)),
         _of_pyod("k-NN 20", lambda seed: _NeighbourDistance(20)),
         _scaled("LOF", _local_outlier_factor),
@@ -125,8 +134,10 @@ METHODS: dict[str, Method] = {
     )
 }
 
+# Compared with one another: all that have their library's defaults.
+COMPARED = tuple(name for name in METHODS if name != TRIMMED)
 # Fitted on contaminated rows too.
-CONTAMINATED = (RANKAD, KNN, "k-NN 20", "LOF", "OneClassSVM", "IsolationForest", "GMM")
+CONTAMINATED = (RANKAD, TRIMMED, KNN, "k-NN 20", "LOF", "OneClassSVM", "IsolationForest", "GMM")
 
 
 def detector(name: str, seed: int) -> Detector:

@@ -1,4 +1,4 @@
-"""One run as files: ``quality.md`` for people, ``quality.json`` for programs."""
+"""One run as files: ``quality.md`` for people, ``quality.json`` for programs; so for every study here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.quality.sets import SetFile
 from benchmarks.quality.settings import Study
@@ -14,7 +14,26 @@ from benchmarks.report import used_versions
 from rankad.experiments.cells import plain, write_atomically
 from rankad.experiments.results import Table
 
-__all__ = ["set_table", "write"]
+__all__ = ["QUALITY", "Page", "set_table", "write"]
+
+
+class Page(NamedTuple):
+    """What a study's page is called, and what a reader must know first.
+
+    Attributes
+    ----------
+    name : str
+        Of its files, and of the target of make that writes them.
+    command : str
+        That writes them without make.
+    notes : tuple of str
+        Said after what all studies have in common.
+    """
+
+    name: str
+    command: str
+    notes: tuple[str, ...]
+
 
 _NOTES = (
     "Every detector has its library's defaults. Peers get columns standardized by the training rows' mean "
@@ -28,8 +47,17 @@ _NOTES = (
 )
 
 
+QUALITY = Page("quality", "python -m benchmarks.quality", _NOTES)
+
+
 def write(
-    study: Study, tables: Sequence[Table], pictures: Sequence[Path], raw: Mapping[str, Any], seconds: float
+    study: Study,
+    page: Page,
+    sets: Sequence[SetFile],
+    tables: Sequence[Table],
+    pictures: Sequence[Path],
+    raw: Mapping[str, Any],
+    seconds: float,
 ) -> None:
     """Write both files, each whole or not at all."""
     used = used_versions()
@@ -40,29 +68,30 @@ def write(
         "seconds": seconds,
         "seeds": list(study.seeds),
         "sizes": study.sizes._asdict(),
+        "sets": [{**one._asdict(), "path": one.path.name} for one in sets],
         **raw,
         "tables": [table._asdict() for table in tables],
         "pictures": [path.name for path in pictures],
     }
     text = json.dumps(plain(content), indent=1, allow_nan=False)
-    parts = ["# Quality", *_opening(study)]
+    parts = [f"# {page.name.capitalize()}", *_opening(study, page.notes)]
     parts += [table.markdown() for table in tables]
     parts += [f"![{path.stem}]({path.name})" for path in pictures]
     made_with = ", ".join(f"{library} {number}" for library, number in used.items())
-    command = "python -m benchmarks.quality --quick" if study.quick else "make quality"
+    command = f"{page.command} --quick" if study.quick else f"make {page.name}"
     parts += [f"Made by `{command}` with {made_with}."]
-    write_atomically(study.out / "quality.json", text + "\n")
-    write_atomically(study.out / "quality.md", "\n\n".join(parts) + "\n")
+    write_atomically(study.out / f"{page.name}.json", text + "\n")
+    write_atomically(study.out / f"{page.name}.md", "\n\n".join(parts) + "\n")
 
 
-def _opening(study: Study) -> list[str]:
+def _opening(study: Study, more: Sequence[str]) -> list[str]:
     sizes, n_seeds = study.sizes, len(study.seeds)
     notes = [
         f"Training rows: half of a set's nominal rows, {sizes.train:,} at most, drawn at random; no labels, "
         "and no anomalies but where said. Test rows: of the other nominal rows "
         f"{sizes.nominal:,} at most, and all anomalies. Figures are means over {n_seeds} such "
         f"split{'s' * (n_seeds > 1)}, the same for all detectors.",
-        *_NOTES,
+        *more,
     ]
     said = ["\n".join(f"- {note}" for note in notes)]
     if study.quick:

@@ -10,7 +10,7 @@ Everything that is compiled together is in this file: numba's cache looks at a f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numba
@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 
 from rankad._arrays import LARGEST, Floats
 
-__all__ = ["POLYNOMIAL", "UNIT", "Vectors", "in_groups", "kernel_scores", "lanes", "scan"]
+__all__ = ["NEAREST", "POLYNOMIAL", "UNIT", "Vectors", "in_groups", "kernel_scores", "lanes", "scan"]
 
 # exp(-t) is computed as 2^-q, of squared distances q in units of this fraction of a bandwidth.
 UNIT = math.sqrt(math.log(2.0))
 # Powers stop falling here, at 8e-31. Sums cannot see them, and arithmetic on numbers yet smaller is many
 # times slower. A sum of nothing else is zero.
 _LEAST_POWER = 100.0
+# How far away a row is, is the mean distance to so many of the nearest landmarks.
+NEAREST = 3
 # Rows taken through the landmarks together: one load of a landmark serves all.
 _ROWS = 4
 _BYTES = 64
@@ -79,7 +81,7 @@ def lanes(dtype: Any) -> int:
 def in_groups(points: Floats, dtype: Any) -> NDArray[Any]:
     """Return points in groups of one vector, column by column, of shape (groups, d, lanes), and aligned.
 
-    The last point fills up the last group.
+    Points at infinity fill up the last group.
     """
     n, d = points.shape
     width = lanes(dtype)
@@ -87,7 +89,7 @@ def in_groups(points: Floats, dtype: Any) -> NDArray[Any]:
     room = np.empty(n_groups * d * width + width, dtype=dtype)
     begin = -(room.ctypes.data // room.itemsize) % width
     groups = room[begin : begin + n_groups * d * width].reshape(n_groups, d, width)
-    filled = np.concatenate([points, np.repeat(points[-1:], n_groups * width - n, axis=0)])
+    filled = np.concatenate([points, np.full((n_groups * width - n, d), np.inf)])
     groups[:] = filled.reshape(n_groups, width, d).swapaxes(1, 2)
     return groups
 
@@ -137,6 +139,26 @@ class Vectors:
         """Return the lesser in every lane; the second where the first is no number."""
         return self.builder.select(self.builder.fcmp_ordered("<", one, other), one, other)
 
+    def greater(self, one: Any, other: Any) -> Any:
+        """Return the greater in every lane; the first where it is no number."""
+        return self.builder.select(self.builder.fcmp_ordered("<", one, other), other, one)
+
+    def insert(self, number: Any, least: Sequence[Any]) -> list[Any]:
+        """Put one more number into a list that ascends, in every lane."""
+        found = []
+        for place in least:
+            found.append(self.lesser(number, place))
+            number = self.greater(number, place)
+        return [*found, number]
+
+    def merge(self, least: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+        """Return the least of two ascending lists, as many as are in one, ascending, in every lane."""
+        found: list[Any] = []
+        # The lesser of the first of one and the last of the other, and so on: these are the least of all.
+        for one, other in zip(least, reversed(others), strict=True):
+            found = self.insert(self.lesser(one, other), found)
+        return found
+
     def power(self, q: Any) -> Any:
         """Return 2^-q: with n whole and f = n - q at most one half, 2^f, less n in the exponent."""
         builder, bits = self.builder, _BITS[self.number]
@@ -152,19 +174,26 @@ class Vectors:
         exponent = builder.shl(builder.bitcast(rounded, self.whole), shift)
         return builder.bitcast(builder.add(builder.bitcast(p, self.whole), exponent), self.kind)
 
-    def fold(self, vector: Any, combine: Any) -> Any:
-        """Combine all lanes, halves with halves."""
+    def fold(self, several: Sequence[Any], combine: Callable[[list[Any], list[Any]], list[Any]]) -> list[Any]:
+        """Combine all lanes of several vectors, halves with halves, to as many numbers."""
         half = self.width // 2
         while half:
-            undefined = ir.Constant(vector.type, ir.Undefined)
             kind = ir.VectorType(ir.IntType(32), half)
-            low, high = (ir.Constant(kind, list(range(at, at + half))) for at in (0, half))
-            vector = combine(
-                self.builder.shuffle_vector(vector, undefined, low),
-                self.builder.shuffle_vector(vector, undefined, high),
+            places = [ir.Constant(kind, list(range(at, at + half))) for at in (0, half)]
+            low, high = (
+                [
+                    self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), place)
+                    for vector in several
+                ]
+                for place in places
             )
+            several = combine(low, high)
             half //= 2
-        return self.builder.extract_element(vector, _INDEX(0))
+        return [self.builder.extract_element(vector, _INDEX(0)) for vector in several]
+
+    def add(self, some: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+        """Add vectors to vectors."""
+        return [self.builder.fadd(one, other) for one, other in zip(some, others, strict=True)]
 
     def each_gap(self, points: Any, places: Any, group: Any, d: Any) -> Iterator[tuple[int, Any]]:
         """Loop over columns: what lies between the places of a group and each of the points, in turn."""
@@ -187,7 +216,7 @@ def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[
 
 @intrinsic
 def _sum_up(typing, points, landmarks, coefficients, sums, nearest):  # type: ignore[no-untyped-def]
-    """Fill in, for `_ROWS` points, ``sum_l a_l 2^-q_l`` and the least of the squared distances q_l.
+    """Fill in, for `_ROWS` points, ``sum_l a_l 2^-q_l`` and the `NEAREST` least squared distances q_l.
 
     Points are of shape (_ROWS, d); landmarks come in groups (`in_groups`). Sums are taken lane by lane, then
     over lanes in halves: always in the same order.
@@ -198,7 +227,7 @@ def _sum_up(typing, points, landmarks, coefficients, sums, nearest):  # type: ig
         n_groups, d, _ = cgutils.unpack_tuple(builder, landmark.shape)
         vectors = Vectors(builder, landmarks.dtype)
         squared, totals = vectors.variables(0.0), vectors.variables(0.0)
-        nearests = vectors.variables(math.inf)
+        nearests = list(zip(*(vectors.variables(math.inf) for _ in range(NEAREST)), strict=True))
         with cgutils.for_range(builder, n_groups, intp=_INDEX) as group:
             for row in range(_ROWS):
                 builder.store(vectors.every(0.0), squared[row])
@@ -208,15 +237,17 @@ def _sum_up(typing, points, landmarks, coefficients, sums, nearest):  # type: ig
             a = vectors.load(coefficient.data, at, _BYTES // vectors.width)
             for row in range(_ROWS):
                 q = builder.load(squared[row])
-                builder.store(vectors.lesser(q, builder.load(nearests[row])), nearests[row])
+                least_ones = vectors.insert(q, [builder.load(place) for place in nearests[row]])
+                for number, place in zip(least_ones, nearests[row], strict=False):
+                    builder.store(number, place)
                 summed = vectors.fused(a, vectors.power(q), builder.load(totals[row]))
                 builder.store(summed, totals[row])
         for row in range(_ROWS):
-            at = [_INDEX(row)]
-            summed = vectors.fold(builder.load(totals[row]), builder.fadd)
-            builder.store(summed, builder.gep(total.data, at))
-            nearest_one = vectors.fold(builder.load(nearests[row]), vectors.lesser)
-            builder.store(nearest_one, builder.gep(least.data, at))
+            [summed] = vectors.fold([builder.load(totals[row])], vectors.add)
+            builder.store(summed, builder.gep(total.data, [_INDEX(row)]))
+            least_ones = vectors.fold([builder.load(place) for place in nearests[row]], vectors.merge)
+            for at, number in enumerate(least_ones):
+                builder.store(number, builder.gep(least.data, [_INDEX(row * NEAREST + at)]))
         return context.get_dummy_value()
 
     return types.void(points, landmarks, coefficients, sums, nearest), write
@@ -269,10 +300,33 @@ def _any_below(typing, numbers, begin, limit):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _distance(nearest, row, n_nearest):  # type: ignore[no-untyped-def]
+    """Return how far away a row is, in bandwidths, from squared distances to the nearest landmarks.
+
+    Their mean; but no more than so many times the least: a row at a landmark is not far, however far the
+    next may be.
+    """
+    total = 0.0
+    for at in range(n_nearest):
+        total += math.sqrt(nearest[row, at])
+    return UNIT * min(total / n_nearest, n_nearest * math.sqrt(nearest[row, 0]))
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge(nearest, others, row):  # type: ignore[no-untyped-def]
+    """Put a row's numbers of one ascending list into the other where they are less than those there."""
+    for column in range(others.shape[1]):
+        number = others[row, column]
+        for at in range(nearest.shape[1]):
+            if number < nearest[row, at]:
+                nearest[row, at], number = number, nearest[row, at]
+
+
+@numba.njit(cache=True, nogil=True)
 def kernel_scores(  # type: ignore[no-untyped-def]
-    rows, center, scale, landmarks, coefficients, silent, reach, low, high, unit, scores
+    rows, center, scale, landmarks, coefficients, silent, n_nearest, reach, low, high, unit, scores
 ):
-    """Fill in g, less the distance to the nearest landmark beyond `reach`, for every row.
+    """Fill in g, less how far away beyond `reach` the nearest landmarks are, for every row.
 
     Distances are in bandwidths. With limits, the excess over these is subtracted as well. NaN for rows that
     are not finite; minus infinity for those too far away for the precision of the landmarks.
@@ -287,6 +341,8 @@ def kernel_scores(  # type: ignore[no-untyped-def]
     coefficients : ndarray of shape (groups * lanes,)
     silent : ndarray of shape (groups, d, lanes)
         Landmarks that count for far distances only.
+    n_nearest : int
+        `NEAREST`, or how many landmarks there are, silent ones included, where these are fewer.
     reach : float
         Infinite for no far field.
     low, high, unit : ndarray of shape (d,), or empty
@@ -294,9 +350,10 @@ def kernel_scores(  # type: ignore[no-untyped-def]
     """
     n, d = rows.shape
     points = np.zeros((_ROWS, d), dtype=landmarks.dtype)
-    sums, nearest = np.empty(_ROWS, dtype=landmarks.dtype), np.empty(_ROWS, dtype=landmarks.dtype)
-    spare, nearest_silent = np.empty_like(sums), np.empty_like(sums)
+    sums, nearest = np.empty(_ROWS, dtype=landmarks.dtype), np.empty((_ROWS, NEAREST), dtype=landmarks.dtype)
+    spare, nearest_silent = np.empty_like(sums), np.empty_like(nearest)
     silence = np.zeros(silent.shape[0] * silent.shape[2], dtype=landmarks.dtype)
+    enough = (reach / UNIT) ** 2
     for begin in range(0, n, _ROWS):
         several = min(_ROWS, n - begin)
         for at in range(several):
@@ -306,16 +363,16 @@ def kernel_scores(  # type: ignore[no-untyped-def]
         looked = silent.shape[0] == 0
         for at in range(several):
             row = begin + at
-            score = float(sums[at]) if nearest[at] < _LEAST_POWER else 0.0
-            far = math.sqrt(nearest[at]) * UNIT - reach
-            if far > 0.0:
+            score = float(sums[at]) if nearest[at, 0] < _LEAST_POWER else 0.0
+            nowhere = math.isinf(nearest[at, 0])
+            if nearest[at, n_nearest - 1] > enough:
                 if not looked:
                     _sum_up(points, silent, silence, spare, nearest_silent)
                     looked = True
                 if silent.shape[0]:
-                    far = min(far, math.sqrt(nearest_silent[at]) * UNIT - reach)
-                score -= max(0.0, far)
-            if math.isinf(nearest[at]):
+                    _merge(nearest, nearest_silent, at)
+                score -= max(0.0, _distance(nearest, at, n_nearest) - reach)
+            if nowhere:
                 # Too far away, or not a place at all.
                 for column in range(d):
                     score += 0.0 * rows[row, column]

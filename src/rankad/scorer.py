@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankad._arrays import Floats
-from rankad._simd import UNIT, in_groups, kernel_scores
+from rankad._simd import NEAREST, UNIT, in_groups, kernel_scores
 from rankad._threads import in_blocks, made_once
 
 __all__ = ["FAR_REACH", "KernelScorer"]
@@ -42,8 +42,9 @@ class KernelScorer:
         The bandwidth along each column.
     far_field : bool
         Whether the score goes on falling where g has died away. Beyond `FAR_REACH` bandwidths of every
-        landmark g is zero to six digits and cannot tell far from farther; there the distance to the nearest
-        landmark is subtracted, in bandwidths beyond that reach.
+        landmark g is zero to six digits and cannot tell far from farther. What is subtracted is the mean
+        distance to the three nearest landmarks (or, where it is less, three times that to the nearest), in
+        bandwidths beyond that reach.
     limits : tuple of three ndarrays of shape (d,), optional
         A low and a high limit and a unit for every column: by how many units a row lies outside, in the
         column where that is most, is subtracted too.
@@ -132,7 +133,7 @@ class KernelScorer:
         if not _SMALL_SINGLE < sizes.max(initial=0.0) < 1 / _SMALL_SINGLE:
             return double
         own = replace(double, far_field=False, limits=None).score(self.landmarks)
-        of_distances = 2.0**-22 * double._from_center().max() if self.far_field else 0.0
+        of_distances = NEAREST * 2.0**-22 * double._from_center().max() if self.far_field else 0.0
         off = max(single.rounding, of_distances)
         return single if off <= _GOOD_ENOUGH * own.std() else double
 
@@ -159,6 +160,8 @@ class _Layout(NamedTuple):
     coefficients : ndarray of shape (groups * lanes,)
     silent : ndarray of shape (groups, d, lanes)
         The landmarks without. They count for far distances only.
+    n_nearest : int
+        To how many landmarks distances are averaged.
     """
 
     center: Floats
@@ -166,6 +169,7 @@ class _Layout(NamedTuple):
     landmarks: NDArray[Any]
     coefficients: NDArray[Any]
     silent: NDArray[Any]
+    n_nearest: int
 
 
 def _lay_out(landmarks: Floats, coefficients: Floats, widths: Floats, dtype: Any) -> _Layout:
@@ -178,4 +182,5 @@ def _lay_out(landmarks: Floats, coefficients: Floats, widths: Floats, dtype: Any
     groups = in_groups(scaled[heard], dtype)
     padded = np.zeros(groups.shape[0] * groups.shape[2], dtype=dtype)
     padded[: np.count_nonzero(heard)] = coefficients[heard]
-    return _Layout(center, scale, groups, padded, in_groups(scaled[~heard], dtype))
+    silent = in_groups(scaled[~heard], dtype)
+    return _Layout(center, scale, groups, padded, silent, min(NEAREST, len(landmarks)))

@@ -66,7 +66,8 @@ class RankAD(CalibratedDetector):
         to score a row is proportional to their number.
     far_field : bool, default=True
         Whether the point at infinity takes part in training, below all levels, so that far rows score low;
-        and whether rows far outside the range of a column lose the excess from their score (see `ranges_`).
+        whether rows out of the kernel's reach lose the distance to the three nearest landmarks from their
+        score; and those far outside the range of a column the excess (see `ranges_`).
     selection : {"contrast", "shuffled", "disagreement"}, default="contrast"
         How scaling, bandwidth and C are selected, always without labels. By telling held-out rows from
         made-up ones, with shuffled columns and (for "contrast") uniform in a box; or by the disagreement with

@@ -1,0 +1,58 @@
+"""The command line of the studies here: the same options, the same data sets."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.quality.sets import SetFile, data_folder, find_sets
+from benchmarks.quality.settings import Study
+from rankad.experiments.datasets import DatasetError
+
+__all__ = ["read"]
+
+
+def read(
+    arguments: Sequence[str] | None, prog: str, description: str | None, n_seeds: int
+) -> tuple[Study, list[SetFile]]:
+    """Return what a command line asks for, and the data sets; end with what is wrong, if anything is.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        None: those of the process.
+    prog, description : str
+        What the command is called and what it does.
+    n_seeds : int
+        Splits of every set, where none are asked for.
+    """
+    parser = argparse.ArgumentParser(prog=prog, description=description)
+    parser.add_argument("--out", type=Path, default=Path("results/quality"), help="folder of the results")
+    parser.add_argument("--data", type=Path, help="folder of the data sets (default: RANKAD_DATA)")
+    parser.add_argument("--quick", action="store_true", help="a cheap look: two sets, one seed, few rows")
+    parser.add_argument(
+        "--seeds", type=_count, default=n_seeds, help=f"splits of every set (default: {n_seeds})"
+    )
+    parser.add_argument("--jobs", type=_count, default=2, help="processes (default: 2)")
+    given = parser.parse_args(arguments)
+    try:
+        study = Study(given.out, data_folder(given.data), given.seeds, given.jobs, given.quick)
+        sets = find_sets(study.data)
+    except DatasetError as error:
+        parser.error(str(error))
+    if study.quick:
+        smallest = sorted(sets, key=lambda one: one.n_rows)[:2]
+        sets = [one for one in sets if one in smallest]
+    return study, sets
+
+
+def _count(text: str) -> int:
+    """Read a positive whole number."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return number
