@@ -439,6 +439,15 @@ def test_how_far_is_far_is_the_mean_distance_to_the_three_nearest_landmarks(sing
     np.testing.assert_allclose(scorer.score(rows), FAR_REACH - distances, rtol=1e-6)
 
 
+def test_distances_of_which_some_overflow_float32_are_left_to_float64():
+    landmarks = np.array([[0.0], [-1e19], [-1e19]])
+    double = KernelScorer(landmarks, np.ones(3), np.ones(1))
+    rows = np.array([[1.2e19], [1.4e19], [1.6e19]])
+    expected = -(rows[:, 0] + 2 * (rows[:, 0] + 1e19)) / 3
+    np.testing.assert_allclose(double.score(rows), expected, rtol=1e-12)
+    np.testing.assert_allclose(replace(double, single=True).score(rows), expected, rtol=1e-6)
+
+
 @both_precisions
 def test_a_row_near_one_landmark_is_near_however_far_the_others_are(single):
     scorer = KernelScorer(np.array([[0.0], [1e4], [-1e4]]), np.ones(3), np.array([1.0]), single=single)
@@ -767,6 +776,16 @@ def _small_model(more=(), of_more=(), factor=1.0, far_field=True):
     if len(more):
         landmarks, a = np.vstack([landmarks, more]), np.r_[a, of_more]
     return KernelScorer(landmarks, factor * a, np.full(2, 0.5), far_field)
+
+
+@pytest.mark.parametrize(("share", "single"), [(0.9, True), (1.1, False)])
+def test_how_far_away_a_landmark_may_be_for_float32(share, single):
+    """Rounding of its distance, thrice because that may count three times, against a hundredth of a score."""
+    near = _small_model()
+    own = [oracles.kernel_score(z, near.landmarks, near.coefficients, near.widths) for z in near.landmarks]
+    farthest = 0.01 * np.std([*own, 0.0]) / (3 * 2.0**-22)
+    scorer = _small_model([[share * farthest * near.widths[0], 0.0]], [0.0])
+    assert scorer.quickest().single == single
 
 
 def test_a_silent_landmark_far_away_is_left_to_float64():

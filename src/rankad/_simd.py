@@ -353,7 +353,7 @@ def kernel_scores(  # type: ignore[no-untyped-def]
     sums, nearest = np.empty(_ROWS, dtype=landmarks.dtype), np.empty((_ROWS, NEAREST), dtype=landmarks.dtype)
     spare, nearest_silent = np.empty_like(sums), np.empty_like(nearest)
     silence = np.zeros(silent.shape[0] * silent.shape[2], dtype=landmarks.dtype)
-    enough = (reach / UNIT) ** 2
+    enough, single = (reach / UNIT) ** 2, landmarks.itemsize == 4
     for begin in range(0, n, _ROWS):
         several = min(_ROWS, n - begin)
         for at in range(several):
@@ -371,7 +371,11 @@ def kernel_scores(  # type: ignore[no-untyped-def]
                     looked = True
                 if silent.shape[0]:
                     _merge(nearest, nearest_silent, at)
-                score -= max(0.0, _distance(nearest, at, n_nearest) - reach)
+                if single and math.isinf(nearest[at, n_nearest - 1]):
+                    # Too far from one of them to tell the mean.
+                    score = -math.inf
+                else:
+                    score -= max(0.0, _distance(nearest, at, n_nearest) - reach)
             if nowhere:
                 # Too far away, or not a place at all.
                 for column in range(d):
