@@ -25,6 +25,7 @@ from rankad.detectors import ranker
 from rankad.detectors.fitting import RankFit
 from rankad.experiments.cells import Cell, run_cells
 from rankad.ranks import density_ranks
+from rankad.scaling import fit_scaling
 from rankad.scorer import FAR_REACH, KernelScorer
 
 __all__ = ["Fitted", "far_scores", "fitted", "measure", "read", "run"]
@@ -88,12 +89,11 @@ def _whitened(rows: Floats, seed: int) -> Callable[[Floats], Floats]:
 
     Columns are standardized first, so that no unit drowns another in rounding.
     """
-    center, spread = rows.mean(axis=0), rows.std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    _, lengths, axes = np.linalg.svd((rows - center) / scale, full_matrices=False)
+    standard = fit_scaling(rows, "standard")
+    _, lengths, axes = np.linalg.svd(standard.apply(rows), full_matrices=False)
     spreads = lengths / np.sqrt(len(rows))
     units = np.where(spreads > _FLAT, spreads, 1.0)
-    return lambda others: ((others - center) / scale) @ axes.T / units
+    return lambda others: standard.apply(others) @ axes.T / units
 
 
 def _quantile(rows: Floats, seed: int) -> Callable[[Floats], Floats]:
