@@ -102,6 +102,7 @@ class RankFit:
         )
         detector.training_rows_, detector.reference_rows_ = training, reference
         self.training: Floats = rows[training]
+        detector.nominal_rows_ = self.training
         self.reference: Floats | None = rows[reference] if n_reference else None
         self.free: Floats = rows[free]
         self.recipe = Recipe(

@@ -114,6 +114,8 @@ class RankAD(CalibratedDetector):
         The ranks of the training rows and their levels.
     training_rows_ : ndarray of int, shape (n_training,)
         Which rows trained: all, or 5,000 drawn at random, or half of them for calibration="split".
+    nominal_rows_ : ndarray of shape (n_training, d)
+        The training rows themselves, kept for explanations.
     reference_rows_ : ndarray of int
         Which rows ranked them: where there are many more than trained, training rows are ranked by their
         neighbours among these, and neither kind calibrates. Empty where training rows rank one another.
@@ -287,6 +289,7 @@ class RankAD(CalibratedDetector):
     ranges_: ColumnRanges
     selection_: SelectionTable | None
     training_rows_: Ints
+    nominal_rows_: Floats
     reference_rows_: Ints
     trimmed_rows_: Ints
     norm_: float
