@@ -189,8 +189,9 @@ def measure(d: int, s: int) -> dict[str, Any]:
         "double_beside_numpy": pairs["double"] / pairs["numpy"],
         "beside_numpy_single": pairs["one"] / pairs["numpy_single"],
         "off": off["one"] / single.rounding,
-        "scaling": pairs["two"] / pairs["one"],
-        "product_scaling": middle["product"] / middle["two_products"],
+        # Measured right after one another; a machine's speed may change between rounds.
+        "scaling": median(np.divide(times["one"], times["two"])),
+        "product_scaling": median(np.divide(times["product"], times["two_products"])),
     }
 
 

@@ -56,10 +56,10 @@ def test_rows_beyond_the_pool_are_its_own_moved_a_little():
 
 
 def test_operations_of_the_kernel_by_hand():
-    # 10 columns, a power with a polynomial of degree six, a weight; then the same in instructions, with five
+    # 10 columns, a power with a polynomial of degree five, a weight; then the same in instructions, with five
     # for the three nearest landmarks.
-    assert roofline.flops(10) == 30 + (3 + 12) + 2
-    assert roofline.instructions(10) == 20 + (1 + 3 + 6 + 2) + 1 + 5
+    assert roofline.flops(10) == 30 + (3 + 10) + 2
+    assert roofline.instructions(10) == 20 + (1 + 3 + 5 + 2) + 1 + 5
 
 
 def test_blocked_numpy_is_the_kernel_in_other_words():

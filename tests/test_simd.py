@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from rankad._simd import POLYNOMIAL, UNIT, in_groups, lanes
 
 # Degree, and how far off it may be.
-KINDS = [(types.float32, np.float32, 6, 1e-8), (types.float64, np.float64, 10, 4e-16)]
+KINDS = [(types.float32, np.float32, 5, 1e-7), (types.float64, np.float64, 10, 4e-16)]
 
 # Not everywhere are there more digits than in a float64.
 extended = pytest.mark.skipif(np.finfo(np.longdouble).eps > 2e-19, reason="no extended precision here")
@@ -54,8 +54,8 @@ def test_no_polynomial_of_that_degree_is_much_better(kind, number, degree, withi
     assert least.success
     # In proportion to the error of this one.
     assert least.fun > 1 / 5
-    # It is rounding that matters, then: half a unit in the last digit, or a few in float64.
-    assert worst < (1 if number is np.float32 else 3) * np.finfo(number).eps / 2
+    # No more than rounding does anyway: half a unit in the last digit, once or a few times.
+    assert worst < (2 if number is np.float32 else 3) * np.finfo(number).eps / 2
 
 
 @pytest.mark.parametrize(("number", "expected"), [(np.float32, 16), (np.float64, 8)])
@@ -74,7 +74,8 @@ def test_the_unit_makes_a_power_of_two_of_an_exponential():
 def test_points_in_groups_are_all_there_column_by_column_and_aligned(n, d, number):
     points = np.random.default_rng([n, d]).normal(size=(n, d))
     groups, width = in_groups(points, number), lanes(number)
-    assert groups.shape == (-(-n // width), d, width)
+    # Taken two at a time.
+    assert groups.shape == (2 * -(-n // (2 * width)), d, width)
     assert groups.dtype == number
     assert groups.flags.c_contiguous
     if n:

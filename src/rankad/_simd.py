@@ -9,6 +9,7 @@ Everything that is compiled together is in this file: numba's cache looks at a f
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,8 +33,9 @@ UNIT = math.sqrt(math.log(2.0))
 _LEAST_POWER = 100.0
 # How far away a row is, is the mean distance to so many of the nearest landmarks.
 NEAREST = 3
-# Rows taken through the landmarks together: one load of a landmark serves all.
-_ROWS = 4
+# Rows taken through the landmarks together, and groups of landmarks: one load of a number serves several, and
+# no sum has to wait for the one before.
+_ROWS, _GROUPS = 4, 2
 _BYTES = 64
 # Squared distances are looked through in pieces that stay in the nearest cache.
 _PIECE = 512
@@ -46,16 +48,15 @@ _TYPES = {
     types.float32: (ir.FloatType(), ir.IntType(32)),
     types.float64: (ir.DoubleType(), ir.IntType(64)),
 }
-# 2^f for |f| at most one half, lowest terms first: one at zero, elsewhere to within 1e-8 and 4e-16 of itself.
+# 2^f for |f| at most one half, lowest terms first: one at zero, elsewhere to within 1e-7 and 4e-16 of itself.
 POLYNOMIAL = {
     types.float32: (
         1.0,
-        0.693147182,
-        0.240226507,
-        0.0555035695,
-        0.00961808302,
-        0.00133908633,
-        0.000154531634,
+        0.693146978,
+        0.24022242,
+        0.0555073348,
+        0.00967151469,
+        0.00132647933,
     ),
     types.float64: (
         1.0,
@@ -81,11 +82,11 @@ def lanes(dtype: Any) -> int:
 def in_groups(points: Floats, dtype: Any) -> NDArray[Any]:
     """Return points in groups of one vector, column by column, of shape (groups, d, lanes), and aligned.
 
-    Points at infinity fill up the last group.
+    The number of groups is even. Points at infinity fill up the last.
     """
     n, d = points.shape
     width = lanes(dtype)
-    n_groups = -(-n // width)
+    n_groups = -(-n // (_GROUPS * width)) * _GROUPS
     room = np.empty(n_groups * d * width + width, dtype=dtype)
     begin = -(room.ctypes.data // room.itemsize) % width
     groups = room[begin : begin + n_groups * d * width].reshape(n_groups, d, width)
@@ -120,8 +121,8 @@ class Vectors:
         return self.builder.load(pointer, align=aligned)
 
     def store(self, vector: Any, base: Any, at: Any) -> None:
-        """Store a vector from a number's place on, wherever that is."""
-        pointer = self.builder.bitcast(self.builder.gep(base, [at]), self.kind.as_pointer())
+        """Store a vector, of any width, from a number's place on, wherever that is."""
+        pointer = self.builder.bitcast(self.builder.gep(base, [at]), vector.type.as_pointer())
         self.builder.store(vector, pointer, align=_BYTES // self.width)
 
     def spread(self, number: Any) -> Any:
@@ -174,37 +175,52 @@ class Vectors:
         exponent = builder.shl(builder.bitcast(rounded, self.whole), shift)
         return builder.bitcast(builder.add(builder.bitcast(p, self.whole), exponent), self.kind)
 
-    def fold(self, several: Sequence[Any], combine: Callable[[list[Any], list[Any]], list[Any]]) -> list[Any]:
-        """Combine all lanes of several vectors, halves with halves, to as many numbers."""
-        half = self.width // 2
-        while half:
-            kind = ir.VectorType(ir.IntType(32), half)
-            places = [ir.Constant(kind, list(range(at, at + half))) for at in (0, half)]
-            low, high = (
-                [
-                    self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), place)
-                    for vector in several
-                ]
-                for place in places
+    def fold(self, rows: Sequence[Sequence[Any]], combine: Callable[..., list[Any]]) -> list[Any]:
+        """Combine all lanes of several vectors a row, halves with halves, for `_ROWS` rows side by side.
+
+        Returns as many vectors, with one lane a row.
+        """
+        packed, each = [list(row) for row in rows], self.width
+        while each > 1:
+            each //= 2
+            # Two rows folded alike share a vector from now on, as long as there are two.
+            pairs = (
+                list(zip(packed[::2], packed[1::2], strict=True)) if len(packed) > 1 else [(packed[0],) * 2]
             )
-            several = combine(low, high)
-            half //= 2
-        return [self.builder.extract_element(vector, _INDEX(0)) for vector in several]
+            n_parts = len(rows) // len(pairs)
+            starts = range(0, 2 * each * n_parts, 2 * each)
+            low, high = (
+                [start + at for start in starts for at in range(half, half + each)] for half in (0, each)
+            )
+            packed = [combine(self._pick(*pair, low), self._pick(*pair, high)) for pair in pairs]
+        return packed[0]
+
+    def _pick(self, some: Sequence[Any], others: Sequence[Any], places: Sequence[int]) -> list[Any]:
+        """Return vectors of these lanes, counted on from the one to the other."""
+        kind = ir.VectorType(ir.IntType(32), len(places))
+        return [
+            self.builder.shuffle_vector(one, other, ir.Constant(kind, list(places)))
+            for one, other in zip(some, others, strict=True)
+        ]
 
     def add(self, some: Sequence[Any], others: Sequence[Any]) -> list[Any]:
         """Add vectors to vectors."""
         return [self.builder.fadd(one, other) for one, other in zip(some, others, strict=True)]
 
-    def each_gap(self, points: Any, places: Any, group: Any, d: Any) -> Iterator[tuple[int, Any]]:
-        """Loop over columns: what lies between the places of a group and each of the points, in turn."""
+    def each_gap(
+        self, points: Any, places: Any, groups: Sequence[Any], d: Any
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Loop over columns: what lies between the places of groups and each of the points, in turn."""
         builder = self.builder
-        begin = builder.mul(group, builder.mul(d, _INDEX(self.width)))
+        begins = [builder.mul(group, builder.mul(d, _INDEX(self.width))) for group in groups]
         with cgutils.for_range(builder, d, intp=_INDEX) as column:
-            at = builder.add(begin, builder.mul(column.index, _INDEX(self.width)))
-            place = self.load(places, at, _BYTES)
+            along = builder.mul(column.index, _INDEX(self.width))
+            here = [self.load(places, builder.add(begin, along), _BYTES) for begin in begins]
             for row in range(_ROWS):
                 at = builder.add(builder.mul(_INDEX(row), d), column.index)
-                yield row, builder.fsub(place, self.spread(builder.load(builder.gep(points, [at]))))
+                point = self.spread(builder.load(builder.gep(points, [at])))
+                for number, place in enumerate(here):
+                    yield row, number, builder.fsub(place, point)
 
 
 def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
@@ -226,28 +242,32 @@ def _sum_up(typing, points, landmarks, coefficients, sums, nearest):  # type: ig
         point, landmark, coefficient, total, least = _arrays(context, builder, signature, arguments)
         n_groups, d, _ = cgutils.unpack_tuple(builder, landmark.shape)
         vectors = Vectors(builder, landmarks.dtype)
-        squared, totals = vectors.variables(0.0), vectors.variables(0.0)
+        squared = [vectors.variables(0.0) for _ in range(_GROUPS)]
+        totals = vectors.variables(0.0)
         nearests = list(zip(*(vectors.variables(math.inf) for _ in range(NEAREST)), strict=True))
-        with cgutils.for_range(builder, n_groups, intp=_INDEX) as group:
-            for row in range(_ROWS):
-                builder.store(vectors.every(0.0), squared[row])
-            for row, gap in vectors.each_gap(point.data, landmark.data, group.index, d):
-                builder.store(vectors.fused(gap, gap, builder.load(squared[row])), squared[row])
-            at = builder.mul(group.index, _INDEX(vectors.width))
-            a = vectors.load(coefficient.data, at, _BYTES // vectors.width)
-            for row in range(_ROWS):
-                q = builder.load(squared[row])
-                least_ones = vectors.insert(q, [builder.load(place) for place in nearests[row]])
-                for number, place in zip(least_ones, nearests[row], strict=False):
-                    builder.store(number, place)
-                summed = vectors.fused(a, vectors.power(q), builder.load(totals[row]))
-                builder.store(summed, totals[row])
-        for row in range(_ROWS):
-            [summed] = vectors.fold([builder.load(totals[row])], vectors.add)
-            builder.store(summed, builder.gep(total.data, [_INDEX(row)]))
-            least_ones = vectors.fold([builder.load(place) for place in nearests[row]], vectors.merge)
-            for at, number in enumerate(least_ones):
-                builder.store(number, builder.gep(least.data, [_INDEX(row * NEAREST + at)]))
+        with cgutils.for_range(builder, builder.udiv(n_groups, _INDEX(_GROUPS)), intp=_INDEX) as several:
+            first = builder.mul(several.index, _INDEX(_GROUPS))
+            groups = [builder.add(first, _INDEX(number)) for number in range(_GROUPS)]
+            for variable in itertools.chain(*squared):
+                builder.store(vectors.every(0.0), variable)
+            for row, number, gap in vectors.each_gap(point.data, landmark.data, groups, d):
+                variable = squared[number][row]
+                builder.store(vectors.fused(gap, gap, builder.load(variable)), variable)
+            for group, variables in zip(groups, squared, strict=True):
+                at = builder.mul(group, _INDEX(vectors.width))
+                a = vectors.load(coefficient.data, at, _BYTES // vectors.width)
+                for row in range(_ROWS):
+                    q = builder.load(variables[row])
+                    least_ones = vectors.insert(q, [builder.load(place) for place in nearests[row]])
+                    for number, place in zip(least_ones, nearests[row], strict=False):
+                        builder.store(number, place)
+                    summed = vectors.fused(a, vectors.power(q), builder.load(totals[row]))
+                    builder.store(summed, totals[row])
+        [summed] = vectors.fold([[builder.load(place)] for place in totals], vectors.add)
+        vectors.store(summed, total.data, _INDEX(0))
+        lists = [[builder.load(place) for place in places] for places in nearests]
+        for at, number in enumerate(vectors.fold(lists, vectors.merge)):
+            vectors.store(number, least.data, _INDEX(at * _ROWS))
         return context.get_dummy_value()
 
     return types.void(points, landmarks, coefficients, sums, nearest), write
@@ -269,7 +289,8 @@ def _square(typing, points, places, begin, end, squared):  # type: ignore[no-unt
         with cgutils.for_range(builder, builder.sub(last, first), intp=_INDEX) as group:
             for row in range(_ROWS):
                 builder.store(vectors.every(0.0), found[row])
-            for row, gap in vectors.each_gap(point.data, place.data, builder.add(first, group.index), d):
+            here = [builder.add(first, group.index)]
+            for row, _, gap in vectors.each_gap(point.data, place.data, here, d):
                 builder.store(builder.fadd(builder.load(found[row]), builder.fmul(gap, gap)), found[row])
             for row in range(_ROWS):
                 at = builder.mul(group.index, _INDEX(vectors.width))
@@ -300,26 +321,29 @@ def _any_below(typing, numbers, begin, limit):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _distance(nearest, row, n_nearest):  # type: ignore[no-untyped-def]
-    """Return how far away a row is, in bandwidths, from squared distances to the nearest landmarks.
+def _measure(nearest, n_nearest, distances):  # type: ignore[no-untyped-def]
+    """Fill in how far away rows are, in bandwidths, from squared distances to the nearest landmarks.
 
     Their mean; but no more than so many times the least: a row at a landmark is not far, however far the
     next may be.
     """
-    total = 0.0
+    distances[:] = 0.0
     for at in range(n_nearest):
-        total += math.sqrt(nearest[row, at])
-    return UNIT * min(total / n_nearest, n_nearest * math.sqrt(nearest[row, 0]))
+        for row in range(_ROWS):
+            distances[row] += np.sqrt(nearest[at, row])
+    for row in range(_ROWS):
+        most = n_nearest * np.sqrt(nearest[0, row])
+        distances[row] = UNIT * min(distances[row] / n_nearest, most)
 
 
 @numba.njit(cache=True, nogil=True)
-def _merge(nearest, others, row):  # type: ignore[no-untyped-def]
-    """Put a row's numbers of one ascending list into the other where they are less than those there."""
-    for column in range(others.shape[1]):
-        number = others[row, column]
-        for at in range(nearest.shape[1]):
-            if number < nearest[row, at]:
-                nearest[row, at], number = number, nearest[row, at]
+def _merge(nearest, others):  # type: ignore[no-untyped-def]
+    """Put the numbers of one ascending list a row into the other where they are less than those there."""
+    for row in range(_ROWS):
+        for number in others[:, row]:
+            for at in range(NEAREST):
+                if number < nearest[at, row]:
+                    nearest[at, row], number = number, nearest[at, row]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -350,8 +374,9 @@ def kernel_scores(  # type: ignore[no-untyped-def]
     """
     n, d = rows.shape
     points = np.zeros((_ROWS, d), dtype=landmarks.dtype)
-    sums, nearest = np.empty(_ROWS, dtype=landmarks.dtype), np.empty((_ROWS, NEAREST), dtype=landmarks.dtype)
+    sums, nearest = np.empty(_ROWS, dtype=landmarks.dtype), np.empty((NEAREST, _ROWS), dtype=landmarks.dtype)
     spare, nearest_silent = np.empty_like(sums), np.empty_like(nearest)
+    distances = np.empty(_ROWS)
     silence = np.zeros(silent.shape[0] * silent.shape[2], dtype=landmarks.dtype)
     enough, single = (reach / UNIT) ** 2, landmarks.itemsize == 4
     for begin in range(0, n, _ROWS):
@@ -360,23 +385,25 @@ def kernel_scores(  # type: ignore[no-untyped-def]
             for column in range(d):
                 points[at, column] = (rows[begin + at, column] - center[column]) * scale[column]
         _sum_up(points, landmarks, coefficients, sums, nearest)
-        looked = silent.shape[0] == 0
+        far = False
         for at in range(several):
-            row = begin + at
-            score = float(sums[at]) if nearest[at, 0] < _LEAST_POWER else 0.0
-            nowhere = math.isinf(nearest[at, 0])
-            if nearest[at, n_nearest - 1] > enough:
-                if not looked:
-                    _sum_up(points, silent, silence, spare, nearest_silent)
-                    looked = True
-                if silent.shape[0]:
-                    _merge(nearest, nearest_silent, at)
-                if single and math.isinf(nearest[at, n_nearest - 1]):
+            far |= nearest[n_nearest - 1, at] > enough
+            if nearest[0, at] >= _LEAST_POWER:
+                sums[at] = 0.0
+        if far:
+            if silent.shape[0]:
+                _sum_up(points, silent, silence, spare, nearest_silent)
+                _merge(nearest, nearest_silent)
+            _measure(nearest, n_nearest, distances)
+        for at in range(several):
+            row, score = begin + at, float(sums[at])
+            if nearest[n_nearest - 1, at] > enough:
+                if single and math.isinf(nearest[n_nearest - 1, at]):
                     # Too far from one of them to tell the mean.
                     score = -math.inf
                 else:
-                    score -= max(0.0, _distance(nearest, at, n_nearest) - reach)
-            if nowhere:
+                    score -= max(0.0, distances[at] - reach)
+            if math.isinf(nearest[0, at]):
                 # Too far away, or not a place at all.
                 for column in range(d):
                     score += 0.0 * rows[row, column]
