@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -90,11 +90,13 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
 class CalibratedDetector(OutlierMixin, BaseEstimator):
     """A scorer with nominal scores to compare with. Higher scores are more nominal.
 
-    Subclasses set ``calibration_`` in `fit` and implement `_score`.
+    Subclasses call `_compare_with` in `fit` and implement `_score`.
     """
 
     alpha: float
     calibration_: Calibration
+    # Whether nominal scores are those of fresh rows (`calibrate`).
+    recalibrated_: bool
     # No row can score lower.
     _least_score = -math.inf
     # Whether `_score` takes any plain array (`is_plain`) and scores rows NaN that are not finite.
@@ -213,6 +215,34 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         offset = self.offset_
         self._warn_if_silent()
         return self._answer(X, lambda scores: np.where(scores < offset, -1, 1))
+
+    def calibrate(self, X: Any) -> Self:
+        """Compare new rows with other nominal rows from now on; nothing is fitted again.
+
+        For when normal has moved a little, or to have the exact law of false alarms: rows that had no part in
+        fitting calibrate as for "split" (see `false_alarm_bound`).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d), or iterator of such
+            Fresh nominal rows. Their scores replace those of ``calibration_``.
+
+        Returns
+        -------
+        CalibratedDetector
+            The detector itself.
+        """
+        answer = self.score_samples(X)
+        scores = np.concatenate([*answer, np.empty(0)]) if isinstance(answer, Iterator) else answer
+        if not scores.size:
+            raise ValueError("X must hold at least one nominal row to calibrate with, got none.")
+        self._compare_with(Calibration.from_scores(scores, "split"), fresh=True)
+        self._warn_if_silent()
+        return self
+
+    def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
+        """Take these nominal scores, of the rows fitted on or of fresh ones."""
+        self.calibration_, self.recalibrated_ = calibration, fresh
 
     def false_alarm_bound(self, alpha: float | None = None, delta: float = 0.05) -> FalseAlarmBound:
         """Say what is promised about the realised false-alarm rate.

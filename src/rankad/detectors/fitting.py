@@ -290,7 +290,8 @@ class RankFit:
         elif self.cross_fits:
             scores.append(self._calibrated(self._out_of_fold_scores(view, chosen, weight)))
         kind = detector.calibration if detector.calibration == "in-sample" or self.cross_fits else "split"
-        detector.calibration_ = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
+        calibration = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
+        detector._compare_with(calibration, fresh=False)
 
     def _calibrated(self, scores: Floats) -> Floats:
         """Return what out-of-fold scores calibrate with: of a row that comes often, no more than its own.

@@ -84,7 +84,7 @@ class _LocalDensityDetector(CalibratedDetector):
         else:
             scores = self._scores_left_out(rows)
         kind: Kind = "leave-one-out" if others is None else "split"
-        self.calibration_ = Calibration.from_scores(scores, kind)
+        self._compare_with(Calibration.from_scores(scores, kind), fresh=False)
 
     def _scores_left_out(self, rows: Floats) -> Floats:
         """Score each row with the row left out of the scaling as well.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -30,6 +31,9 @@ from rankad.levels import resolve_cuts
 from rankad.scaling import Scaling
 from rankad.scorer import KernelScorer
 from rankad.selection import SelectionTable
+
+if TYPE_CHECKING:
+    from rankad.explanations import Explanation
 
 __all__ = ["RankAD"]
 
@@ -115,12 +119,16 @@ class RankAD(CalibratedDetector):
     training_rows_ : ndarray of int, shape (n_training,)
         Which rows trained: all, or 5,000 drawn at random, or half of them for calibration="split".
     nominal_rows_ : ndarray of shape (n_training, d)
-        The training rows themselves, kept for explanations.
+        The training rows themselves, kept for explanations; absent where they were not saved (see `save`).
     reference_rows_ : ndarray of int
         Which rows ranked them: where there are many more than trained, training rows are ranked by their
         neighbours among these, and neither kind calibrates. Empty where training rows rank one another.
     trimmed_rows_ : ndarray of int
         Which rows were left out as suspects (`trim`).
+    n_samples_fit_ : int
+        How many rows it was fitted on, those included.
+    recalibrated_ : bool
+        Whether `calibrate` has put fresh rows in the place of those that calibrated.
     n_neighbors_ : int
     norm_ : float
         The length of g in the kernel's space.
@@ -242,8 +250,7 @@ class RankAD(CalibratedDetector):
             rows = rows[kept]
         RankFit(self, plan, rows).run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
-        self.trimmed_rows_ = out
-        self._calibrating_share = self.calibration_.scores.size / n_left
+        self.trimmed_rows_, self.n_samples_fit_ = out, n_left + len(out)
 
     _marks_bad_rows = True
 
@@ -260,11 +267,47 @@ class RankAD(CalibratedDetector):
         """The landmarks' coefficients in the score."""
         return self.scorer_.coefficients
 
+    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> list[Explanation]:
+        """Say why rows are abnormal: column by column, by nominal rows nearby, and by a change that helps.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+        alpha : float, optional
+            What counts as an alarm; the detector's own by default.
+        n_nearest : int
+            How many nominal rows to show for comparison.
+
+        Returns
+        -------
+        list of Explanation
+            One for each row; see `rankad.explanations`.
+        """
+        from rankad.explanations import explain
+
+        return explain(self, X, alpha=alpha, n_nearest=n_nearest)
+
+    def save(self, path: str | os.PathLike[str], *, rows: bool = True) -> None:
+        """Save the fitted detector to one file, without pickle; `rankad.load` brings it back to the last bit.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to, as "model.rankad". A file of that name is replaced by a whole one or not at all.
+        rows : bool
+            Whether to save the training rows too, which explanations need and nothing else does.
+        """
+        from rankad.modelfile import save
+
+        save(self, path, rows=rows)
+
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
-        n_trimmed = len(self.trimmed_rows_)
+        # Trimming took nothing away from fresh rows.
+        n_trimmed = 0 if self.recalibrated_ else len(self.trimmed_rows_)
         if self.calibration_.kind == "in-sample":
             return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
-        return beta_bound(self.calibration_, alpha, delta, n_trimmed, self._calibrating_share)
+        share = self.calibration_.scores.size / (self.n_samples_fit_ - n_trimmed)
+        return beta_bound(self.calibration_, alpha, delta, n_trimmed, share)
 
     def _plan(self) -> Plan:
         """Check every parameter before any work is done."""
@@ -292,9 +335,10 @@ class RankAD(CalibratedDetector):
     nominal_rows_: Floats
     reference_rows_: Ints
     trimmed_rows_: Ints
+    n_samples_fit_: int
     norm_: float
     converged_: bool
     # How many kernels there were to choose from; None where the score is not a g of a fixed kernel.
     _n_kernels: int | None
-    # The share of the rows that were not trimmed that calibrate.
-    _calibrating_share: float
+    # The digest of the training rows, of a detector that was loaded.
+    _training_sha256: str

@@ -1,0 +1,164 @@
+"""Which columns make rows abnormal, and how they would have to change: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankad._arrays import Bools, Floats, Ints
+from rankad.calibration import Calibration
+from rankad.changes import Mover
+from rankad.neighbors import nearest_neighbors
+from rankad.scorer import KernelScorer
+from rankad.typical import NominalRows
+
+__all__ = ["Findings", "Search"]
+
+# What a typical range leaves out, below and above.
+_TAIL = 0.1
+# So many columns are looked for one by one; where they do not do, a nominal row nearby is the target.
+_MOST_STEPS = 4
+
+
+class Findings(NamedTuple):
+    """What is found about m rows of d columns in groups.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (m,)
+    typical, low, high : ndarray of shape (m, d)
+        What nominal rows near each row have in every column, and between what.
+    scores_alone : ndarray of shape (m, n_groups)
+        The scores with each group alone typical.
+    order : ndarray of int, shape (m, n_groups)
+        All groups, those first that matter most.
+    changed : ndarray of shape (m, d)
+        The rows with the smallest change that makes them nominal; as they are where none is needed, or none
+        was found.
+    changed_scores : ndarray of shape (m,)
+    """
+
+    scores: Floats
+    typical: Floats
+    low: Floats
+    high: Floats
+    scores_alone: Floats
+    order: Ints
+    changed: Floats
+    changed_scores: Floats
+
+
+class _Alone(NamedTuple):
+    """What is found with each group alone made typical; `typical` holds positions of nominal rows."""
+
+    typical: Ints
+    low: Floats
+    high: Floats
+    scores: Floats
+    surprise: Floats
+
+
+class _Blame(NamedTuple):
+    """The groups to blame for each row, in order (-1: no more), and rows with these typical."""
+
+    groups: Ints
+    targets: Floats
+
+
+class Search:
+    """Looks for the columns that make rows abnormal; safe on threads.
+
+    Parameters
+    ----------
+    scorer : KernelScorer
+    calibration : Calibration
+    alpha : float
+        What counts as an alarm.
+    nominal : NominalRows
+    """
+
+    def __init__(
+        self, scorer: KernelScorer, calibration: Calibration, alpha: float, nominal: NominalRows
+    ) -> None:
+        self._scorer, self._nominal = scorer, nominal
+        self._threshold = calibration.threshold(alpha)
+        self._mover = Mover(nominal, self._is_nominal)
+        self._comfortable = np.flatnonzero(self._is_nominal(nominal.rows))
+
+    def _score(self, rows: Floats) -> Floats:
+        return self._scorer.score(rows, n_jobs=1)
+
+    def _is_nominal(self, rows: Floats) -> Bools:
+        return self._score(rows) >= self._threshold
+
+    def look(self, rows: Floats) -> Findings:
+        """Look at some rows, of shape (m, d)."""
+        scores, nominal = self._score(rows), self._nominal
+        nobody = np.zeros((len(rows), nominal.n_groups), dtype=np.bool_)
+        around = nominal.around(rows, nobody)
+        tried = self._made_typical(rows, around.typical, nobody)
+        low, high = nominal.quantiles(around.near, _TAIL, 1 - _TAIL)
+        alone = _Alone(around.typical, low, high, self._scores_of(tried), nominal.surprise(rows, low, high))
+        blame = self._blame(rows, scores, tried, alone)
+        order = _in_order(blame.groups, alone)
+        changed = self._change(rows, scores, blame.targets, order)
+        typical = np.empty_like(rows)
+        for group, columns in enumerate(nominal.groups):
+            typical[:, columns] = nominal.rows[alone.typical[:, group, None], columns]
+        return Findings(scores, typical, low, high, alone.scores, order, changed, self._score(changed))
+
+    def _made_typical(self, rows: Floats, typical: Ints, left_out: Bools) -> Floats:
+        """Return each row once for every group, with it and those left out typical: (m, n_groups, d)."""
+        members = self._nominal.members
+        changed = members[None] | (left_out @ members)[:, None]
+        return np.where(changed, self._nominal.rows[typical], rows[:, None])
+
+    def _scores_of(self, tried: Floats) -> Floats:
+        m, n_groups, d = tried.shape
+        return self._score(tried.reshape(-1, d)).reshape(m, n_groups)
+
+    def _blame(self, rows: Floats, scores: Floats, tried: Floats, alone: _Alone) -> _Blame:
+        """Add group after group, always the one that raises the score most, until the row is nominal."""
+        left_out = np.zeros(alone.scores.shape, dtype=np.bool_)
+        groups, targets = np.full((len(rows), _MOST_STEPS), -1), rows.copy()
+        now, found = np.arange(len(rows)), alone.scores
+        # With all groups left out, there would be nothing to be near by.
+        for step in range(min(_MOST_STEPS, max(1, self._nominal.n_groups - 1))):
+            if step:
+                around = self._nominal.around(rows[now], left_out[now])
+                tried = self._made_typical(rows[now], around.typical, left_out[now])
+                found = np.where(left_out[now], -np.inf, self._scores_of(tried))
+            # Where scores are as low as can be whatever is changed, the most surprising group comes first.
+            best = found == found.max(axis=1, keepdims=True)
+            pick = np.where(best, alone.surprise[now], -1.0).argmax(axis=1)
+            each = np.arange(now.size)
+            groups[now, step], left_out[now, pick], targets[now] = pick, True, tried[each, pick]
+            now = now[(found[each, pick] < self._threshold) & (scores[now] < self._threshold)]
+            if not now.size:
+                break
+        return _Blame(groups, targets)
+
+    def _change(self, rows: Floats, scores: Floats, targets: Floats, order: Ints) -> Floats:
+        """Return the rows with the smallest change that makes them nominal; as they are where none does."""
+        changed = rows.copy()
+        alarms = np.flatnonzero(scores < self._threshold)
+        if not alarms.size or not self._comfortable.size:
+            return changed
+        ends = targets[alarms]
+        lost = np.flatnonzero(~self._is_nominal(ends))
+        if lost.size:
+            reachable = self._nominal.scaled[self._comfortable]
+            near = nearest_neighbors(reachable, 1, self._nominal.within_reach(rows[alarms[lost]]), n_jobs=1)
+            ends[lost] = self._nominal.rows[self._comfortable[near.indices[:, 0]]]
+        changed[alarms] = self._mover.shrink(rows[alarms], ends, order[alarms])
+        return changed
+
+
+def _in_order(blamed: Ints, alone: _Alone) -> Ints:
+    """Return all groups of each row: those to blame first, then the others by surprise, then by score."""
+    place = np.full(alone.surprise.shape, blamed.shape[1])
+    for step, groups in enumerate(blamed.T):
+        there = np.flatnonzero(groups >= 0)
+        place[there, groups[there]] = step
+    return np.lexsort((-alone.scores, -alone.surprise, place), axis=-1)
