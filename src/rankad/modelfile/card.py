@@ -1,0 +1,174 @@
+"""What a model file says of its model: for `rankad inspect` and for reports."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from rankad.modelfile.container import Contents
+from rankad.modelfile.fields import Arrays, Fields, Flaw
+from rankad.modelfile.fitted import CALIBRATIONS, selection_from
+from rankad.selection import SelectionTable
+
+__all__ = ["KINDS", "SCHEMA", "ModelCard", "card_from", "check_schema", "provenance"]
+
+# The layout of the file. A file of a later one is refused, lest it be misread.
+SCHEMA = 1
+KINDS = ("RankAD", "TableDetector")
+_PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a model is, where it comes from, and how it was selected.
+
+    Attributes
+    ----------
+    kind : {"RankAD", "TableDetector"}
+    schema : int
+        The version of the file's layout.
+    alpha : float
+        The false-alarm rate it was saved with.
+    parameters : dict
+        Those of the `RankAD`, as JSON has them.
+    notes : tuple of str
+        What could not be saved, and what follows.
+    columns : tuple of str
+        The names of the columns; empty where the rows it was fitted on had none.
+    n_columns : int
+        As many as the rows that are scored; of a table, after encoding.
+    encoding : tuple of str
+        Of a table, what became of each column.
+    n_rows, n_training, n_calibrating, n_trimmed : int
+        Rows fitted on, and how many of them trained, calibrated, and were left out as suspects.
+    calibration : {"split", "cross-fit", "in-sample"}
+    n_landmarks : int
+    scaling : str or None
+        As used, like the next two.
+    bandwidth, C : float
+    selection : SelectionTable or None
+        All that was tried, with its losses.
+    holds_rows : bool
+        Whether the training rows are in the file; without them there are no explanations.
+    training_sha256 : str
+        The digest of the training rows.
+    saved : datetime
+        When, in UTC.
+    versions : dict of str to str
+        Of the packages, of Python, and of the processor's family it was saved with.
+    sha256 : str
+        Of the contents: two files with the same are the same model.
+    n_bytes : int
+        The size of the file.
+    """
+
+    kind: str
+    schema: int
+    alpha: float
+    parameters: Mapping[str, Any]
+    notes: tuple[str, ...]
+    columns: tuple[str, ...]
+    n_columns: int
+    encoding: tuple[str, ...]
+    n_rows: int
+    n_training: int
+    n_calibrating: int
+    n_trimmed: int
+    calibration: str
+    n_landmarks: int
+    scaling: str | None
+    bandwidth: float
+    C: float
+    selection: SelectionTable | None
+    holds_rows: bool
+    training_sha256: str
+    saved: datetime
+    versions: Mapping[str, str]
+    sha256: str
+    n_bytes: int
+
+
+def provenance() -> dict[str, Any]:
+    """Return when and with what a model is saved."""
+    versions = {name: version(name) for name in _PACKAGES}
+    versions |= {"python": platform.python_version(), "machine": platform.machine()}
+    return {"saved": datetime.now(UTC).isoformat(timespec="seconds"), "versions": versions}
+
+
+def check_schema(header: Fields) -> None:
+    """Raise a `Flaw` unless this version of rankad can read a file of this layout."""
+    schema = header.count("schema", 1)
+    if schema > SCHEMA:
+        raise Flaw(
+            f"it was written by a newer rankad (schema {schema}; this one reads up to {SCHEMA}), "
+            f"so update rankad"
+        )
+
+
+def card_from(contents: Contents) -> ModelCard:
+    """Read the card from the header and the selection's arrays."""
+    header, arrays = contents.header, Arrays(contents.arrays)
+    parameters, fitted, origin = header.fields("parameters"), header.fields("fitted"), header.fields("origin")
+    selection = selection_from(fitted, arrays)
+    names: tuple[str, ...] = fitted.texts("feature_names") if fitted.has("feature_names") else ()
+    encoding: tuple[str, ...] = ()
+    kind = header.text("kind", KINDS)
+    if kind == "TableDetector":
+        from rankad.modelfile.table import encoder_from
+
+        encoder = encoder_from(header.fields("table"))
+        names, encoding = tuple(column.name for column in encoder.columns), tuple(encoder.describe())
+    scaling: str | None
+    if selection is not None:
+        scaling = selection.scalings[selection.best]
+    else:
+        scaling = parameters.text("scaling") if parameters.has("scaling") else None
+    versions = origin.fields("versions")
+    told = header.fields("arrays")
+    return ModelCard(
+        kind=kind,
+        schema=header.count("schema", 1),
+        alpha=parameters.number("alpha"),
+        parameters=parameters.found,
+        notes=header.texts("notes"),
+        columns=names,
+        n_columns=fitted.count("n_columns", 1),
+        encoding=encoding,
+        n_rows=fitted.count("n_rows", 1),
+        n_training=_length(told, "training_rows"),
+        n_calibrating=_length(told, "calibration.scores"),
+        n_trimmed=_length(told, "trimmed_rows"),
+        calibration=fitted.text("calibration", CALIBRATIONS),
+        n_landmarks=_length(told, "scorer.coefficients"),
+        scaling=scaling,
+        bandwidth=fitted.number("bandwidth", above=0),
+        C=fitted.number("C", above=0),
+        selection=selection,
+        holds_rows=told.has("nominal_rows"),
+        training_sha256=fitted.digest("training_sha256"),
+        saved=_date(origin),
+        versions={name: versions.text(name) for name in versions.found},
+        sha256=contents.sha256,
+        n_bytes=contents.n_bytes,
+    )
+
+
+def _length(told: Fields, name: str) -> int:
+    shape = told.fields(name).listed("shape", int, "a list of integers")
+    if not shape:
+        raise Flaw(f"its array {name!r} is a lone number")
+    return int(shape[0])
+
+
+def _date(origin: Fields) -> datetime:
+    try:
+        found = datetime.fromisoformat(origin.text("saved"))
+    except ValueError as error:
+        raise Flaw("it has no date that can be read") from error
+    if found.tzinfo is None:
+        raise Flaw("it has a date without a time zone")
+    return found.astimezone(UTC)

@@ -1,0 +1,260 @@
+"""A fitted RankAD as plain values and arrays, and back, every value checked."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankad._arrays import LARGEST, Floats
+from rankad.calibration import Calibration
+from rankad.detectors.rank import RankAD
+from rankad.farfield import ColumnRanges
+from rankad.modelfile.container import digest
+from rankad.modelfile.fields import Arrays, Fields, Flaw
+from rankad.scaling import Scaling
+from rankad.scorer import KernelScorer
+from rankad.selection import SelectionTable
+
+__all__ = ["CALIBRATIONS", "Parts", "parameters_of", "rankad_from", "rankad_parts", "selection_from"]
+
+_SCALINGS = ("standard", "robust", None)
+_CRITERIA = ("contrast", "shuffled", "disagreement")
+CALIBRATIONS = ("split", "cross-fit", "in-sample")
+# Cut points are listed one by one: so many levels nobody has rows for.
+_MOST_LEVELS = 1_000_000
+# Theorem 7 works with powers of two above the norm.
+_LARGEST_NORM = 1e300
+# Landmarks among the test rows.
+_TESTED_LANDMARKS = 5
+# How far scores of test rows may be off, as another processor may round otherwise: relative to the score, to
+# what adds up to it, and to distances between landmarks, of so many bandwidths at most.
+_TOLERANCE, _FARTHEST = 1e-6, 1e3
+
+
+class Parts(NamedTuple):
+    """A fitted detector as what JSON can hold, and arrays."""
+
+    parameters: dict[str, Any]
+    notes: list[str]
+    fitted: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
+    """Take a fitted RankAD apart; its nominal rows are left out unless `rows`."""
+    detector._plan()
+    parameters, notes = parameters_of(detector)
+    scorer, calibration, selection = detector.scorer_, detector.calibration_, detector.selection_
+    nominal = getattr(detector, "nominal_rows_", None)
+    fitted: dict[str, Any] = {
+        "n_rows": int(detector.n_samples_fit_),
+        "n_columns": int(detector.n_features_in_),
+        "feature_names": None,
+        "n_neighbors": int(detector.n_neighbors_),
+        "bandwidth": float(detector.bandwidth_),
+        "C": float(detector.C_),
+        "norm": float(detector.norm_),
+        "n_iter": int(detector.n_iter_),
+        "converged": bool(detector.converged_),
+        "n_kernels": detector._n_kernels,
+        "calibration": calibration.kind,
+        "recalibrated": bool(detector.recalibrated_),
+        "far_field": bool(scorer.far_field),
+        "single": bool(scorer.single),
+        "selection": None,
+        "training_sha256": detector._training_sha256 if nominal is None else digest(nominal),
+    }
+    if hasattr(detector, "feature_names_in_"):
+        fitted["feature_names"] = [str(name) for name in detector.feature_names_in_]
+    arrays = {
+        "calibration.scores": calibration.scores,
+        "scorer.landmarks": scorer.landmarks,
+        "scorer.coefficients": scorer.coefficients,
+        "scorer.widths": scorer.widths,
+        "scaling.center": detector.scaling_.center,
+        "scaling.scale": detector.scaling_.scale,
+        "ranges.low": detector.ranges_.low,
+        "ranges.high": detector.ranges_.high,
+        "ranges.unit": detector.ranges_.unit,
+        "ranks": detector.ranks_,
+        "levels": detector.levels_,
+        "training_rows": detector.training_rows_,
+        "reference_rows": detector.reference_rows_,
+        "trimmed_rows": detector.trimmed_rows_,
+    }
+    if scorer.limits is not None:
+        arrays["scorer.limits"] = np.stack(scorer.limits)
+    if rows and nominal is not None:
+        arrays["nominal_rows"] = nominal
+    if selection is not None:
+        fitted["selection"] = {"scalings": list(selection.scalings), "criterion": selection.criterion}
+        for name in ("bandwidths", "C", "losses", "relative_losses", "standard_errors"):
+            arrays[f"selection.{name}"] = getattr(selection, name)
+    tests = _test_rows(detector)
+    arrays["tests.rows"], arrays["tests.scores"] = tests, scorer.score(tests)
+    arrays["tests.p_values"] = calibration.p_values(arrays["tests.scores"])
+    return Parts(parameters, notes, fitted, arrays)
+
+
+def _test_rows(detector: RankAD) -> Floats:
+    """Make up rows near and far from what the scorer says itself: a file without nominal rows shows none."""
+    landmarks, ranges = detector.scorer_.landmarks, detector.ranges_
+    some = landmarks[np.unique(np.linspace(0, len(landmarks) - 1, _TESTED_LANDMARKS).astype(np.int64))]
+    unit = np.where(np.isfinite(ranges.unit), ranges.unit, 1.0)
+    between = (some + np.roll(some, 1, axis=0)) / 2
+    rows = np.vstack([some, between, ranges.low, ranges.high, ranges.high + 10 * unit])
+    return np.asarray(np.clip(rows, -LARGEST, LARGEST))
+
+
+def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
+    """Put a RankAD together again, or raise a `Flaw`."""
+    detector = _unfitted(parameters)
+    f8, i8, take = np.float64, np.int64, arrays.take
+    n, d = fitted.count("n_rows", 1), fitted.count("n_columns", 1)
+    landmarks, coefficients = take("scorer.landmarks", f8, "s", d), take("scorer.coefficients", f8, "s")
+    widths = take("scorer.widths", f8, d)
+    _require(len(landmarks) > 0, "its scorer has no landmarks")
+    _require(bool((widths > 0).all()), "its array 'scorer.widths' holds numbers that are not above 0")
+    far_field, limits = fitted.flag("far_field"), None
+    if far_field or arrays.has("scorer.limits"):
+        low, high, unit = take("scorer.limits", f8, 3, d, finite=False)
+        _require(bool(((low <= high) & (unit > 0)).all()), "its array 'scorer.limits' holds no limits")
+        limits = low, high, unit
+    detector.scorer_ = KernelScorer(
+        landmarks, coefficients, widths, far_field, limits, single=fitted.flag("single")
+    )
+    detector.scaling_ = Scaling(take("scaling.center", f8, d), take("scaling.scale", f8, d))
+    _require(bool((detector.scaling_.scale > 0).all()), "its array 'scaling.scale' holds no scales above 0")
+    ranges = ColumnRanges(
+        take("ranges.low", f8, d), take("ranges.high", f8, d), take("ranges.unit", f8, d, finite=False)
+    )
+    _require(
+        bool(((ranges.low <= ranges.high) & (ranges.unit > 0)).all()), "its arrays 'ranges' hold no ranges"
+    )
+    detector.ranges_ = ranges
+    detector.ranks_, detector.levels_ = take("ranks", f8, "t"), take("levels", i8, "t")
+    _require(bool((detector.levels_ >= 1).all()), "its array 'levels' holds levels below 1")
+    detector.training_rows_ = take("training_rows", i8, "t")
+    detector.reference_rows_ = take("reference_rows", i8, "r")
+    detector.trimmed_rows_ = take("trimmed_rows", i8, "q")
+    for name in ("training_rows", "reference_rows", "trimmed_rows"):
+        which = getattr(detector, f"{name}_")
+        _require(bool(((which >= 0) & (which < n)).all()), f"its array {name!r} is not of {n:,} rows")
+    if arrays.has("nominal_rows"):
+        detector.nominal_rows_ = take("nominal_rows", f8, "t", d)
+    detector._training_sha256 = fitted.digest("training_sha256")
+    detector.n_neighbors_ = fitted.count("n_neighbors", 1)
+    detector.bandwidth_, detector.C_ = fitted.number("bandwidth", above=0), fitted.number("C", above=0)
+    detector.norm_ = fitted.number("norm", above=-1.0, most=_LARGEST_NORM)
+    detector.n_iter_, detector.converged_ = fitted.count("n_iter"), fitted.flag("converged")
+    detector._n_kernels = fitted.count("n_kernels", 1) if fitted.has("n_kernels") else None
+    detector.selection_ = selection_from(fitted, arrays)
+    scores = take("calibration.scores", f8, "m")
+    fresh, n_left = fitted.flag("recalibrated"), n - len(detector.trimmed_rows_)
+    _require(
+        len(scores) > 0 and (fresh or len(scores) <= n_left),
+        f"its {len(scores):,} calibration scores are not of {n:,} rows",
+    )
+    _require(bool((scores[1:] >= scores[:-1]).all()), "its calibration scores are not ascending")
+    calibration = Calibration(scores, fitted.text("calibration", CALIBRATIONS))  # type: ignore[arg-type]
+    detector._compare_with(calibration, fresh=fresh)
+    detector.n_samples_fit_ = n
+    detector.n_features_in_ = d
+    if fitted.has("feature_names"):
+        names = fitted.texts("feature_names")
+        _require(len(names) == d, f"its {len(names)} feature names are not for {d} columns")
+        detector.feature_names_in_ = np.array(names, dtype=object)
+    _test(detector, arrays)
+    return detector
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Flaw(otherwise)
+
+
+def _unfitted(parameters: Fields) -> RankAD:
+    given, known = parameters.found, RankAD().get_params()
+    if set(given) != set(known):
+        raise Flaw(
+            f"its parameters are not those of RankAD: {', '.join(sorted(set(given) ^ set(known)))}"[:200]
+        )
+    levels = given["n_levels"]
+    if isinstance(levels, int) and levels > _MOST_LEVELS:
+        raise Flaw(f"its parameter n_levels={levels} is too large")
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
+    detector = RankAD(**values)
+    try:
+        detector._plan()
+    except (ValueError, TypeError) as error:
+        raise Flaw(f"its parameters are not those of RankAD: {error}") from error
+    return detector
+
+
+def selection_from(fitted: Fields, arrays: Arrays) -> SelectionTable | None:
+    """Return the table of trials, or None where there was nothing to select."""
+    if not fitted.has("selection"):
+        return None
+    told, take = fitted.fields("selection"), arrays.take
+    scalings = told.listed("scalings", (str, type(None)), "a list of scalings")
+    _require(set(scalings) <= set(_SCALINGS), "its table of trials names an unknown scaling")
+    _require(len(scalings) > 0, "its table of trials is empty")
+    n = len(scalings)
+    bandwidths, C = (take(f"selection.{name}", np.float64, n) for name in ("bandwidths", "C"))
+    losses = take("selection.losses", np.float64, n, "kinds")
+    relative, errors = (
+        take(f"selection.{name}", np.float64, n) for name in ("relative_losses", "standard_errors")
+    )
+    return SelectionTable(
+        scalings, bandwidths, C, losses, relative, errors, told.text("criterion", _CRITERIA)
+    )
+
+
+def _test(detector: RankAD, arrays: Arrays) -> None:
+    """Raise a `Flaw` unless test rows score and rank here as they did where the model was saved."""
+    take, scorer = arrays.take, detector.scorer_
+    rows = take("tests.rows", np.float64, "tests", detector.n_features_in_)
+    scores, p_values = take("tests.scores", np.float64, "tests"), take("tests.p_values", np.float64, "tests")
+    with np.errstate(all="ignore"):
+        far = min(np.abs((scorer.landmarks - scorer.landmarks[0]) / scorer.widths).max(), _FARTHEST)
+        slack = _TOLERANCE * (np.abs(scores) + np.abs(scorer.coefficients).sum() + far)
+        off = np.abs(scorer.score(rows) - scores)
+        within = off <= slack
+    if not within.all():
+        raise Flaw(
+            f"its test rows score otherwise here than where it was saved (off by {off[~within].max():.3g}), "
+            f"so this version or processor computes otherwise; fit again here"
+        )
+    if not np.array_equal(detector.calibration_.p_values(scores), p_values):
+        raise Flaw("its test rows have other p-values here than where it was saved")
+
+
+def parameters_of(detector: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return a detector's parameters as JSON has them, and notes on those that it does not have.
+
+    Sequences become lists, and come back as tuples.
+    """
+    plain: dict[str, Any] = {}
+    notes = []
+    for name, value in detector.get_params(deep=False).items():
+        if isinstance(value, np.random.RandomState):
+            plain[name] = None
+            notes.append(f"{name} was a RandomState, which is not saved: fitting again gives other numbers.")
+        else:
+            plain[name] = _plain(value)
+    return plain, notes
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | np.bool_):
+        return bool(value) if isinstance(value, np.bool_) else value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    return [_plain(item) for item in value]

@@ -1,0 +1,38 @@
+"""What a model file says of tables: a TableDetector beside its RankAD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankad.detectors.rank import RankAD
+from rankad.modelfile.fields import Fields, Flaw
+from rankad.tables import TableDetector, TableEncoder
+
+__all__ = ["encoder_from", "table_from", "table_parts"]
+
+
+def table_parts(detector: TableDetector) -> dict[str, Any]:
+    """Return what a fitted TableDetector has beside its RankAD, as JSON has it."""
+    return {"min_count": int(detector.min_count), "encoder": detector.encoder_.to_dict()}
+
+
+def encoder_from(table: Fields) -> TableEncoder:
+    """Return the encoder, or raise a `Flaw`."""
+    stored = table.fields("encoder").found
+    try:
+        return TableEncoder.from_dict(stored)
+    except ValueError as error:
+        raise Flaw(f"its encoder is none: {error}") from error
+
+
+def table_from(table: Fields, detector: RankAD, n_rows: int) -> TableDetector:
+    """Return a TableDetector of its parts, or raise a `Flaw`."""
+    encoder = encoder_from(table)
+    if encoder.n_rows != n_rows:
+        raise Flaw(f"its encoder is of {encoder.n_rows:,} rows and its detector of {n_rows:,}")
+    try:
+        return TableDetector.of_parts(encoder, detector, table.count("min_count", 1))
+    except Flaw:
+        raise
+    except ValueError as error:
+        raise Flaw(f"its encoder and its detector do not fit: {error}") from error

@@ -1,0 +1,47 @@
+"""Rows, tables and fitted detectors that the tests of model files share."""
+
+import numpy as np
+import polars
+
+from rankad import RankAD
+from rankad.tables import TableDetector
+
+_UNITS = np.array([1.0, 30.0, 0.01])
+
+
+def nominal():
+    """120 rows of three columns in different units."""
+    return np.random.default_rng(3).normal(size=(120, 3)) * _UNITS
+
+
+def others():
+    """Rows among the nominal ones, at their edge, and as far as numbers go."""
+    near = np.random.default_rng(4).normal(size=(200, 3)) * _UNITS
+    return np.vstack([near, 3 * near, 1e3 * near, np.full((1, 3), 1e300), np.full((1, 3), -1e30)])
+
+
+def fitted():
+    """A detector with every stage in it, selection too."""
+    return RankAD(landmarks=15, bandwidth=["D_K", "2 D_K"], C=0.1, random_state=0).fit(nominal())
+
+
+def table(n=80, seed=11):
+    """A mixed table with missing numbers."""
+    rng = np.random.default_rng(seed)
+    size = [None if rng.random() < 0.1 else float(value) for value in rng.normal(size=n)]
+    color = rng.choice(["red", "blue", "blue", "<b>"], size=n)
+    return polars.DataFrame(
+        {"id": [f"row {at}" for at in range(n)], "size": size, "color": color, "on": rng.random(n) < 0.5}
+    )
+
+
+def new_table():
+    """Another, with cells such as the first has none."""
+    more = {"id": ["a", "b"], "size": [None, float("inf")], "color": ["green", "red"], "on": [None, True]}
+    return polars.concat([table(seed=12), polars.DataFrame(more)])
+
+
+def fitted_on_table():
+    """A TableDetector."""
+    inner = RankAD(landmarks=15, scaling="standard", bandwidth="D_K", C=0.1, random_state=0)
+    return TableDetector(inner, ids=["id"], min_count=3).fit(table())

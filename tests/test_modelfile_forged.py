@@ -1,0 +1,440 @@
+"""Model files that are damaged, forged or something else: refused in a sentence, without harm."""
+
+import hashlib
+import json
+import os
+import pickle
+import re
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import modelfile_cases as cases
+from rankad import ModelFileError, load
+from rankad.modelfile import read_card
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return cases.fitted()
+
+
+@pytest.fixture(scope="module")
+def whole(fitted, tmp_path_factory):
+    """The bytes of its model file."""
+    path = tmp_path_factory.mktemp("models") / "whole.rankad"
+    fitted.save(path)
+    return path.read_bytes()
+
+
+def _taken_apart(data):
+    """Return safetensors' own header and the bytes behind it, by the format's definition."""
+    (length,) = struct.unpack("<Q", data[:8])
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def _put_together(outer, body):
+    text = json.dumps(outer).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def _with_header(data, edit):
+    """Edit rankad's header and sign it again."""
+    outer, body = _taken_apart(data)
+    header = json.loads(outer["__metadata__"]["rankad"])
+    edited = edit(header)
+    text = json.dumps(header if edited is None else edited)
+    outer["__metadata__"] = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return _put_together(outer, body)
+
+
+def _with_array(data, name, change):
+    """Change an array, of whatever kind and shape, and sign everything again; None takes it out."""
+    outer, body = _taken_apart(data)
+    arrays, header = {}, json.loads(outer.pop("__metadata__")["rankad"])
+    for key, told in outer.items():
+        dtype = {"F64": "<f8", "I64": "<i8"}[told["dtype"]]
+        begin, end = told["data_offsets"]
+        arrays[key] = np.frombuffer(body[begin:end], dtype).reshape(told["shape"]).copy()
+    changed = change(arrays.pop(name)) if name in arrays else change(None)
+    if changed is not None:
+        arrays[name] = changed
+    outer, body = {}, b""
+    header["arrays"] = {}
+    for key, array in arrays.items():
+        kind = {"float64": "F64", "int64": "I64", "float32": "F32"}[array.dtype.name]
+        raw = array.tobytes()
+        outer[key] = {"dtype": kind, "shape": array.shape, "data_offsets": [len(body), len(body) + len(raw)]}
+        header["arrays"][key] = {
+            "dtype": array.dtype.name,
+            "shape": array.shape,
+            "sha256": hashlib.sha256(raw).hexdigest(),
+        }
+        body += raw
+    text = json.dumps(header)
+    outer["__metadata__"] = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return _put_together(outer, body)
+
+
+def _refused(data, path):
+    """Return why both readers refuse a file; both must say the file's name, in one line."""
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError) as caught:
+        load(path)
+    said = str(caught.value)
+    assert said == f"{path} cannot be read as a rankad model: {caught.value.reason}."
+    assert "\n" not in said
+    assert not said.endswith("..")
+    assert len(caught.value.reason) <= 300
+    return caught.value.reason
+
+
+def test_the_edits_of_these_tests_leave_a_file_that_loads(whole, tmp_path):
+    for data in (
+        _put_together(*_taken_apart(whole)),
+        _with_header(whole, lambda header: None),
+        _with_array(whole, "ranks", lambda ranks: ranks),
+    ):
+        (tmp_path / "model").write_bytes(data)
+        load(tmp_path / "model")
+        read_card(tmp_path / "model")
+
+
+def test_a_file_that_is_not_there_or_not_a_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load(tmp_path / "nowhere")
+    with pytest.raises(ModelFileError, match="it is not a regular file"):
+        load(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="it is not a regular file"):
+        read_card(tmp_path / "pipe")
+
+
+def test_the_error_can_be_pickled(tmp_path):
+    error = pickle.loads(pickle.dumps(ModelFileError("model", "it is green")))
+    assert (str(error), error.path) == ("model cannot be read as a rankad model: it is green.", "model")
+    assert isinstance(error, ValueError)
+
+
+def test_other_files_are_no_models(whole, tmp_path):
+    path = tmp_path / "model"
+    outer, body = _taken_apart(whole)
+    for data in (
+        b"",
+        b"\0" * 7,
+        b"\0" * 8,
+        b"x,y\n1,2\n" * 50,
+        pickle.dumps({"a": 1}),
+        b"\xff" * 500,
+        b"PK\x03\x04",
+    ):
+        assert "cut short, damaged, or something else" in _refused(data, path)
+    del outer["__metadata__"]
+    assert (
+        _refused(_put_together(outer, body), path) == "it is a safetensors file, but rankad did not write it"
+    )
+
+
+def test_a_file_of_a_newer_rankad_says_so_whatever_else_is_in_it(whole, tmp_path):
+    newer = _with_header(whole, lambda header: {"schema": 2, "arrays": header["arrays"], "news": True})
+    for read in (load, read_card):
+        (tmp_path / "model").write_bytes(newer)
+        with pytest.raises(ModelFileError, match=r"newer rankad \(schema 2; .*\), so update rankad"):
+            read(tmp_path / "model")
+
+
+def test_every_altered_byte_is_noticed(whole, fitted, tmp_path):
+    """A flip either spoils the file or is in white space or names that mean nothing."""
+    rng = np.random.default_rng(8)
+    path, expected = tmp_path / "model", fitted.score_samples(cases.others())
+    (length,) = struct.unpack("<Q", whole[:8])
+    places = np.concatenate([rng.integers(0, 8 + length, 250), rng.integers(8 + length, len(whole), 150)])
+    loaded = 0
+    for place in places:
+        data = bytearray(whole)
+        data[place] ^= 1 << rng.integers(8)
+        path.write_bytes(data)
+        try:
+            detector = load(path)
+        except ModelFileError:
+            continue
+        loaded += 1
+        assert place < 8 + length
+        np.testing.assert_array_equal(detector.score_samples(cases.others()), expected)
+    assert loaded <= 5
+
+
+def test_a_truncated_file_is_refused_at_any_length(whole, tmp_path):
+    rng = np.random.default_rng(9)
+    for size in [*range(12), *rng.integers(12, len(whole), 100), len(whole) - 1]:
+        assert "cut short" in _refused(whole[:size], tmp_path / "model")
+    assert "cut short" in _refused(whole + b"\0", tmp_path / "model")
+
+
+def _set(at, value):
+    def change(array):
+        array[at] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        ("calibration.scores", lambda a: a[::-1].copy(), "calibration scores are not ascending"),
+        ("calibration.scores", _set(3, np.nan), "'calibration.scores' holds numbers that are not finite"),
+        ("calibration.scores", lambda a: a[:0], "its 0 calibration scores are not of 120 rows"),
+        ("calibration.scores", lambda a: np.arange(121.0), "its 121 calibration scores are not of 120 rows"),
+        ("calibration.scores", lambda a: a - 1, "other p-values here"),
+        ("calibration.scores", lambda a: None, "lacks .*'calibration.scores'"),
+        ("scorer.landmarks", lambda a: a.T.copy(), r"shape \(3, 15\) where \(3, 3\) is needed"),
+        ("scorer.landmarks", lambda a: a[:, :2].copy(), r"shape \(15, 2\) where \(15, 3\) is needed"),
+        ("scorer.landmarks", lambda a: a[:0], r"shape \(15,\) where \(0,\) is needed"),
+        ("scorer.landmarks", lambda a: a + 0.1, "test rows score otherwise here"),
+        ("scorer.landmarks", lambda a: a.astype(np.float32), "something else than|none of float64, int64"),
+        ("scorer.coefficients", lambda a: a[:-1], r"shape \(14,\) where \(15,\) is needed"),
+        ("scorer.coefficients", lambda a: a.reshape(1, -1), r"shape \(1, 15\) where"),
+        ("scorer.coefficients", lambda a: a * 1.001, "test rows score otherwise here"),
+        ("scorer.widths", _set(0, 0.0), "not above 0"),
+        ("scorer.widths", _set(0, 5e-324), "test rows score otherwise here"),
+        ("scorer.limits", _set((0, 1), np.inf), "no limits"),
+        ("scorer.limits", lambda a: None, "lacks the array 'scorer.limits'"),
+        ("scaling.scale", _set(1, -1.0), "no scales above 0"),
+        ("ranges.unit", _set(1, 0.0), "no ranges"),
+        ("ranges.low", _set(1, 1e9), "no ranges"),
+        ("levels", _set(0, 0), "levels below 1"),
+        ("levels", lambda a: a.astype(float), "of float64 where int64 is needed"),
+        ("training_rows", _set(0, -1), "'training_rows' is not of 120 rows"),
+        ("training_rows", _set(0, 120), "'training_rows' is not of 120 rows"),
+        ("nominal_rows", lambda a: a[:7], r"shape \(7, 3\) where \(120, 3\) is needed"),
+        ("selection.losses", lambda a: a[:1], "'selection.losses' has shape"),
+        ("selection.C", lambda a: None, "lacks the array 'selection.C'"),
+        ("tests.scores", lambda a: a[:2], "'tests.scores' has shape"),
+        ("surprise", lambda a: np.zeros(2), "no place in it, 'surprise'"),
+        ("ranks", lambda a: np.float64(0.5), r"lone|shape \(\)"),
+    ],
+)  # fmt: skip
+def test_arrays_that_do_not_fit_are_refused_even_if_signed(whole, name, change, reason, tmp_path):
+    said = _refused(_with_array(whole, name, _changed_or_none(change)), tmp_path / "model")
+    assert re.search(reason, said), said
+
+
+def _changed_or_none(change):
+    def changed(array):
+        found = change(array)
+        return None if found is None else np.asarray(found)
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "reason"),
+    [
+        (("schema",), 0, "has 0 in 'schema', which should be at least 1"),
+        (("schema",), True, "something else than an integer in 'schema'"),
+        (("kind",), "Pickle", "'Pickle' in 'kind', none of RankAD, TableDetector"),
+        (("parameters", "alpha"), 2.0, "alpha must be a number strictly between 0 and 1"),
+        (("parameters", "n_levels"), 10**15, "n_levels=1000000000000000 is too large"),
+        (("parameters", "landmarks"), {"a": 1}, "landmarks must be"),
+        (("parameters", "C"), [], "C must be"),
+        (("parameters", "n_levels"), "x\n" * 5_000, "n_levels must be"),
+        (("parameters", "code"), "import os", "its parameters are not those of RankAD: code"),
+        (("parameters",), [1], "'parameters'"),
+        (("fitted", "n_rows"), 10**30, "more than 64 bits"),
+        (("fitted", "n_rows"), 5, "not of 5 rows"),
+        (("fitted", "n_columns"), 4, r"shape \(15, 3\) where \(15, 4\) is needed"),
+        (("fitted", "norm"), 1e301, "out of range"),
+        (("fitted", "bandwidth"), float("nan"), "not finite"),
+        (("fitted", "bandwidth"), -1.0, "out of range"),
+        (("fitted", "far_field"), 1, "something else than true or false in 'far_field'"),
+        (("fitted", "calibration"), "leave-one-out", "none of split, cross-fit, in-sample"),
+        (("fitted", "feature_names"), ["a"], "1 feature names are not for 3 columns"),
+        (("fitted", "feature_names"), ["a", 2, "c"], "something else than a list of texts"),
+        (("fitted", "training_sha256"), "abc", "no SHA-256"),
+        (("fitted", "selection", "scalings"), [], "table of trials is empty"),
+        (("fitted", "selection", "scalings"), ["odd"] * 6, "unknown scaling"),
+        (("fitted", "selection"), None, "no place in it, 'selection.C'"),
+        (("origin", "saved"), "yesterday", "no date"),
+        (("origin", "saved"), "2020-01-01", "without a time zone"),
+        (("origin", "versions"), {"rankad": 1}, "something else than a text in 'rankad'"),
+        (("arrays", "ranks", "shape"), [7], "not of the kind and shape"),
+        (("arrays", "ranks", "sha256"), "0" * 64, "'ranks' was altered"),
+        (("arrays", "more"), {}, "not those that its header lists"),
+        (("notes",), "none", "something else than a list in 'notes'"),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused_even_if_signed(whole, where, value, reason, tmp_path):
+    def edit(header):
+        for key in where[:-1]:
+            header = header[key]
+        header[where[-1]] = value
+
+    assert re.search(reason, _refused(_with_header(whole, edit), tmp_path / "model"))
+
+
+def _mutated(header, rng):
+    """Replace, drop or add something at a random place of a JSON value."""
+    strange = [
+        None,
+        True,
+        -1,
+        0,
+        7,
+        2**62,
+        2**200,
+        1e308,
+        -0.5,
+        float("nan"),
+        float("inf"),
+        "",
+        "x" * 99,
+        [],
+        {},
+        [[]],
+    ]
+    new = strange[rng.integers(len(strange))]
+    here, path = header, []
+    while isinstance(here, dict | list) and len(here) and (rng.random() < 0.8 or not path):
+        keys = list(here) if isinstance(here, dict) else range(len(here))
+        path.append((here, keys[int(rng.integers(len(keys)))]))
+        here = here[path[-1][1]]
+    holder, key = path[-1]
+    if rng.random() < 0.3:
+        del holder[key]
+    elif isinstance(here, float) and rng.random() < 0.5:
+        holder[key] = here * float(np.exp(rng.normal()))
+    elif isinstance(here, int) and rng.random() < 0.5:
+        holder[key] = here + int(rng.integers(-3, 4))
+    else:
+        holder[key] = new
+
+
+def _mutated_array(array, rng):
+    flat = array.reshape(-1)
+    strange = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e308, 5e-324, 2.0**62]
+    choice = rng.integers(6)
+    if choice == 0:
+        return array[: len(array) // 2]
+    if choice == 1:
+        return np.concatenate([array, array])
+    if choice == 2:
+        return array[..., None]
+    if choice == 3:
+        return array.astype(np.int64 if array.dtype == np.float64 else np.float64)
+    if choice == 4:
+        return array.T.copy() if array.ndim > 1 else flat[::-1].copy()
+    if flat.size:
+        with np.errstate(invalid="ignore"):
+            flat[rng.integers(flat.size)] = np.array(strange[rng.integers(len(strange))]).astype(array.dtype)
+    return array
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
+def test_hundreds_of_signed_forgeries_are_refused_or_harmless(whole, tmp_path):
+    """What gets through must still answer: nothing may crash later that was let in."""
+    rng = np.random.default_rng(10)
+    path, rows, refused = tmp_path / "model", cases.others()[:50], 0
+    names = sorted(json.loads(_taken_apart(whole)[0]["__metadata__"]["rankad"])["arrays"])
+    n = 600
+    for turn in range(n):
+        if turn % 2:
+            data = _with_header(whole, lambda header: _mutated(header, rng))
+        else:
+            name = names[int(rng.integers(len(names)))]
+            data = _with_array(whole, name, lambda array: _mutated_array(array, rng))
+        path.write_bytes(data)
+        for read in (read_card, load):
+            try:
+                found = read(path)
+            except ModelFileError:
+                refused += 1
+            else:
+                if read is load:
+                    assert not np.isnan(found.p_values(rows)).any()
+                    found.false_alarm_bound()
+    assert refused > n / 2
+
+
+def test_outer_headers_gone_wild_are_refused_without_taking_memory(whole, tmp_path):
+    path = tmp_path / "model"
+    outer, body = _taken_apart(whole)
+    big = {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}
+    forgeries = [
+        struct.pack("<Q", 2**63) + whole[8:],
+        struct.pack("<Q", len(whole) - 7) + whole[8:],
+        struct.pack("<Q", 90_000_000) + whole[8:],
+        _put_together({**outer, "ranks": big}, body),
+        _put_together({**outer, "ranks": {**outer["ranks"], "shape": [2**32, 2**32]}}, body),
+        _put_together({**outer, "ranks": {**outer["ranks"], "shape": [-1]}}, body),
+        _put_together({**outer, "ranks": {**outer["ranks"], "data_offsets": [8, 0]}}, body),
+        _put_together({**outer, "ranks": outer["levels"]}, body),
+        _put_together({**outer, "ranks": {**outer["ranks"], "dtype": "BF16"}}, body),
+        _put_together({**outer, "ranks": {**outer["ranks"], "dtype": "I64"}}, body),
+        _put_together({**outer, "x": {"dtype": "F64", "shape": [0, 2**60], "data_offsets": [0, 0]}}, body),
+        _put_together({**outer, "__metadata__": {"rankad": 7}}, body),
+        _with_header(whole, lambda header: [header]),
+        _with_header(whole, lambda header: "header"),
+        _signed(outer, body, "[" * 100_000),
+        _signed(outer, body, "9" * 10_000),
+        _signed(outer, body, '{"schema": 1e999}'),
+        _signed(outer, body, ""),
+    ]
+    tracemalloc.start()
+    for data in forgeries:
+        _refused(data, path)
+        with pytest.raises(ModelFileError):
+            read_card(path)
+    assert tracemalloc.get_traced_memory()[1] < 20 * len(whole) + 10_000_000
+    tracemalloc.stop()
+
+
+def _signed(outer, body, text):
+    signed = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return _put_together({**outer, "__metadata__": signed}, body)
+
+
+def test_the_card_notices_what_it_reads_and_the_detector_the_rest(whole, tmp_path):
+    path = tmp_path / "model"
+    (length,) = struct.unpack("<Q", whole[:8])
+    begin, _ = _taken_apart(whole)[0]["ranks"]["data_offsets"]
+    data = bytearray(whole)
+    data[8 + length + begin] ^= 1
+    assert "'ranks' was altered" in _refused(data, path)
+    assert read_card(path).n_rows == 120
+    begin, _ = _taken_apart(whole)[0]["selection.C"]["data_offsets"]
+    data[8 + length + begin] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match=r"'selection.C' was altered"):
+        read_card(path)
+
+
+def test_forged_tables_are_refused_or_harmless(tmp_path):
+    table_detector = cases.fitted_on_table()
+    rng, path, new = np.random.default_rng(13), tmp_path / "model", cases.new_table()
+    table_detector.save(path)
+    data, refused = path.read_bytes(), 0
+    for _ in range(300):
+        path.write_bytes(_with_header(data, lambda header: _mutated(header["table"], rng)))
+        try:
+            detector = load(path)
+        except ModelFileError:
+            refused += 1
+        else:
+            # A column of another name is one that the table may have.
+            renamed = {name: new["size"] for name in detector.feature_names_in_ if name not in new.columns}
+            assert not np.isnan(detector.p_values(new.with_columns(**renamed))).any()
+    assert refused > 150
+    forged = _with_header(data, lambda header: header["fitted"].update(n_rows=81))
+    assert _refused(forged, path) == "its encoder is of 80 rows and its detector of 81"
+    narrower = _with_header(
+        data, lambda header: header["table"]["encoder"].update(columns=_first_two(header))
+    )
+    assert "its encoder and its detector do not fit" in _refused(narrower, path)
+    assert "'table'" in _refused(_with_header(data, lambda header: header.update(table=None)), path)
+
+
+def _first_two(header):
+    return header["table"]["encoder"]["columns"][:2]
