@@ -1,0 +1,196 @@
+"""An alarm -> its card: what is odd about the row, what would make it nominal, and nominal rows like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from rankad._arrays import LARGEST
+from rankad.report.charts import gain_bar, value_strip
+from rankad.report.contents import Alarm, Explained, ReasonLike
+from rankad.report.wording import count, difference, plain, probability
+
+__all__ = ["AlarmCard", "ReasonLine", "alarm_card"]
+
+_MOST_REASONS = 6
+# A reason that would raise the score by less than this share of what another would is not shown.
+_LEAST_SHARE = 0.05
+
+
+class ReasonLine(NamedTuple):
+    """One reason, as it is written."""
+
+    column: str
+    value: str
+    usual: str
+    strip: Markup | None
+    bar: Markup
+    p_value: str
+
+
+class Step(NamedTuple):
+    """One column of the change that makes the row nominal."""
+
+    column: str
+    before: str
+    after: str
+
+
+class NearRow(NamedTuple):
+    """A nominal row near by; its values in the order of the card's columns."""
+
+    row: str
+    distance: str
+    values: tuple[str, ...]
+
+
+class AlarmCard(NamedTuple):
+    """One alarm, as it is written.
+
+    Attributes
+    ----------
+    row, id, p_value, score : str
+    first : str or None
+        The column that weighs most.
+    gist : str
+        That in a few words.
+    strange : tuple of (str, str, str)
+        Column, what is strange, value; that of a missing one is empty.
+    reasons : tuple of ReasonLine
+    n_more : int
+        Columns that are not among them.
+    change : tuple of Step
+        Empty where none was found.
+    changed_p_value : str
+    columns, values : tuple of str
+        The row's own.
+    nearest : tuple of NearRow
+    number : int
+        The row, to sort by.
+    """
+
+    row: str
+    id: str | None
+    p_value: str
+    score: str
+    first: str | None
+    gist: str
+    strange: tuple[tuple[str, str, str], ...]
+    reasons: tuple[ReasonLine, ...]
+    n_more: int
+    change: tuple[Step, ...]
+    changed_p_value: str
+    columns: tuple[str, ...]
+    values: tuple[str, ...]
+    nearest: tuple[NearRow, ...]
+    number: int
+
+
+def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
+    """Put an alarm at level alpha into words and small charts."""
+    explained = alarm.explanation
+    weighing = _weighing(explained) if explained else []
+    strange = tuple(
+        (cell.column, cell.what, "" if cell.value is None else plain(cell.value)) for cell in alarm.strange
+    )
+    if strange:
+        first, gist = strange[0][0], f"{strange[0][0]}: {strange[0][1]}"
+    elif weighing:
+        first = str(weighing[0].column)
+        gist = f"{first} {plain(weighing[0].value)}, usually {_usual(weighing[0])}"
+    else:
+        first, gist = None, ""
+    change = explained.change if explained else None
+    moves = (
+        [(str(move.column), difference(move.before, move.after)) for move in change.moves] if change else []
+    )
+    columns, values, nearest = _nearest(alarm.values, explained)
+    return AlarmCard(
+        count(alarm.row),
+        alarm.id,
+        probability(alarm.p_value),
+        "the lowest there is" if alarm.score <= -LARGEST else plain(alarm.score),
+        first,
+        gist,
+        strange,
+        _reasons(weighing),
+        len(explained.reasons) - len(weighing) if explained else 0,
+        tuple(Step(column, before, after) for column, (before, after) in moves),
+        probability(change.p_value, alpha) if change else "",
+        columns,
+        values,
+        nearest,
+        alarm.row,
+    )
+
+
+def _weighing(explained: Explained) -> list[ReasonLike]:
+    """Return the reasons worth a line, in their order: the first, those of the change, others that weigh."""
+    moved = {move.column for move in explained.change.moves} if explained.change else set()
+    least = _LEAST_SHARE * max((reason.gain for reason in explained.reasons), default=0.0)
+    worth = [
+        reason
+        for at, reason in enumerate(explained.reasons)
+        if at == 0 or reason.column in moved or reason.gain > max(least, 0.0)
+    ]
+    return worth[:_MOST_REASONS]
+
+
+def _reasons(reasons: Sequence[ReasonLike]) -> tuple[ReasonLine, ...]:
+    most = max((reason.gain for reason in reasons), default=0.0)
+    lines = []
+    for reason in reasons:
+        # Gains may be infinite, or none at all.
+        share = 0.0 if not reason.gain > 0 else 1.0 if reason.gain == most else reason.gain / most
+        words = f"weight of {reason.column}: {share:.0%} of the greatest"
+        lines.append(
+            ReasonLine(
+                str(reason.column),
+                plain(reason.value),
+                _usual(reason),
+                value_strip(reason.value, reason.typical, reason.low, reason.high),
+                gain_bar(share, words),
+                probability(reason.p_value),
+            )
+        )
+    return tuple(lines)
+
+
+def _usual(reason: ReasonLike) -> str:
+    """Write what nominal rows near by have: a typical value, and a range where there is one."""
+    typical, low, high = (plain(each, 3) for each in (reason.typical, reason.low, reason.high))
+    if reason.low is None or reason.high is None or low == high:
+        return typical
+    return f"{typical} ({low} to {high})"
+
+
+def _nearest(
+    own: Mapping[str, Any], explained: Explained | None
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[NearRow, ...]]:
+    """Lay the row and its neighbours side by side."""
+    if not explained or not explained.nearest:
+        return (), (), ()
+    first = explained.nearest[0].values
+    columns = list(own) or (list(first) if isinstance(first, Mapping) else [])
+    if not columns:
+        columns = [f"column {at}" for at in range(len(first))]
+    rows = tuple(
+        NearRow(
+            count(near.row + 1), plain(near.distance, 3), tuple(map(plain, _in_order(near.values, columns)))
+        )
+        for near in explained.nearest
+    )
+    return tuple(map(str, columns)), tuple(plain(own[name]) if name in own else "" for name in columns), rows
+
+
+def _in_order(values: Any, columns: Sequence[str]) -> list[Any]:
+    if isinstance(values, Mapping):
+        return [values.get(name) for name in columns]
+    if len(values) != len(columns):
+        raise ValueError(
+            f"a nominal row near an alarm has {len(values)} values, the alarm has {len(columns)} columns; "
+            f"pass its values by column name."
+        )
+    return list(values)

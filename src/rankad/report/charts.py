@@ -1,0 +1,301 @@
+"""Small charts as inline SVG.
+
+Places along a chart are in per cent of its width and heights in pixels, so that a chart fits any width while
+its text keeps its size. Colours are classes of the style sheet, which has a light and a dark scheme.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from rankad.report.views import CategoryView, NumericView
+from rankad.report.volumes import PValueSummary, attainable_levels
+from rankad.report.wording import count, difference, percent, plain
+
+__all__ = ["category_bars", "column_histogram", "gain_bar", "p_value_histogram", "value_strip"]
+
+
+def p_value_histogram(summary: PValueSummary, alpha: float, n_calibration: int) -> Markup:
+    """Draw the p-values of all rows, alarms in colour, against the even share of nominal rows."""
+    n_bins, n_rows = len(summary.bins), max(summary.n_rows, 1)
+    chances = [
+        (attainable_levels(n_calibration, (at + 1) / n_bins) - attainable_levels(n_calibration, at / n_bins))
+        / (n_calibration + 1)
+        for at in range(n_bins)
+    ]
+    top = _round_up(max([*(n / n_rows for n in summary.bins), *chances]))
+    high, base, left = 190.0, 208.0, 10.0
+    wide = (100 - left) / n_bins
+
+    def y(share: float) -> float:
+        return base - share / top * high
+
+    parts = [
+        part
+        for share in (0.0, top / 2, top)
+        for part in (
+            _line(left, y(share), 100, y(share), "rule"),
+            _text(left - 1.2, y(share) + 4, percent(share), "end"),
+        )
+    ]
+    alarms_left = summary.n_alarms(alpha)
+    for at, n in enumerate(summary.bins):
+        # Alarms are the smallest p-values, so the first bins hold them.
+        alarming = min(n, alarms_left)
+        alarms_left -= alarming
+        x, said = left + at * wide, _element("title", children=[_bin_words(at, n_bins, n, alarming)])
+        split = y(alarming / n_rows)
+        parts.append(
+            _element(
+                "g",
+                children=[
+                    said,
+                    _bar(x, split, wide, base - split, "alarm"),
+                    _bar(x, y(n / n_rows), wide, split - y(n / n_rows), "scored"),
+                ],
+            )
+        )
+    # Where few nominal rows calibrate, p-values are coarse and even bins do not hold the same number of them.
+    levels = [y(chance) for chance in chances]
+    for at, level in enumerate(levels):
+        parts.append(_line(left + at * wide, level, left + (at + 1) * wide, level, "even"))
+        if at and level != levels[at - 1]:
+            parts.append(_line(left + at * wide, levels[at - 1], left + at * wide, level, "even"))
+    parts += [
+        _text(left + 100 * share * (100 - left) / 100, base + 17, f"{share:g}", anchor)
+        for share, anchor in (
+            (0.0, "start"),
+            (0.25, "middle"),
+            (0.5, "middle"),
+            (0.75, "middle"),
+            (1.0, "end"),
+        )
+    ]
+    label = f"Histogram of {count(summary.n_rows)} p-values in {n_bins} bins against the uniform law"
+    return _svg(parts, base + 22, label, "histogram")
+
+
+def column_histogram(view: NumericView) -> Markup:
+    """Draw shares of nominal rows as bars, of rows scored as a line, and alarms as bars that hang down."""
+    # Missing values are told in words below; values beyond the edges have a bar of their own, set apart.
+    nominal, scored, alarms = (
+        counts[:-1] for counts in (view.counts.nominal, view.counts.scored, view.counts.alarms)
+    )
+    beyond, gap = 4.0, 1.5
+    wide = (100 - 2 * (beyond + gap)) / (len(nominal) - 2)
+    spans = [
+        (0.0, beyond),
+        *((beyond + gap + at * wide, wide) for at in range(len(nominal) - 2)),
+        (100 - beyond, beyond),
+    ]
+    # Shares are of all rows of a kind, missing ones included.
+    totals = [max(sum(n), 1) for n in (view.counts.nominal, view.counts.scored)]
+    shares = [[n / total for n in counts] for counts, total in zip((nominal, scored), totals, strict=True)]
+    top = max(*shares[0], *shares[1]) or 1.0
+    high, base, low = 84.0, 90.0, 34.0
+    most = max(alarms) or 1
+    parts = []
+    for at, (x, width) in enumerate(spans):
+        up, down = shares[0][at] / top * high, alarms[at] / most * low
+        # A count that is not nought must be seen.
+        up, down = max(up, 1.0 * (nominal[at] > 0)), max(down, 2.0 * (alarms[at] > 0))
+        parts.append(
+            _element(
+                "g",
+                children=[
+                    _element("title", children=[_span_words(view, at)]),
+                    _rect(x, 0, width, base + low, "hit"),
+                    _bar(x, base - up, width, up, "nominal"),
+                    _bar(x, base + 2, width, down, "alarm"),
+                ],
+            )
+        )
+    levels = [base - share / top * high for share in shares[1]]
+    if sum(scored):
+        for at, (x, width) in enumerate(spans):
+            parts.append(_line(x, levels[at], x + width, levels[at], "traced"))
+            if 1 < at < len(spans) - 1 and levels[at] != levels[at - 1]:
+                parts.append(_line(x, levels[at - 1], x, levels[at], "traced"))
+    parts.append(_line(0, base + 1, 100, base + 1, "axis"))
+    bottom = base + low + 16
+    # A bin that stands for an integer is named by it; else its edges are.
+    inset, shift = (wide / 2, 0.5) if view.whole else (0.0, 0.0)
+    first, last = view.edges[0] + shift, view.edges[-1] - shift
+    begin, end = beyond + gap + inset, 100 - beyond - gap - inset
+    anchors = ("middle", "middle") if view.whole else ("start", "end")
+    parts.append(_text(begin, bottom, _tick(first, last - first), anchors[0]))
+    if last > first:
+        parts.append(_text(end, bottom, _tick(last, last - first), anchors[1]))
+    if not view.whole:
+        parts.append(_text(50, bottom, _tick(first / 2 + last / 2, last - first), "middle"))
+    label = f"{view.name}: {count(sum(alarms))} alarms among {count(sum(scored))} rows scored, by value"
+    return _svg(parts, bottom + 5, label, "histogram")
+
+
+def category_bars(view: CategoryView) -> Markup:
+    """Draw for each label the shares of nominal rows, of rows scored and of alarms."""
+    kinds = (
+        ("nominal", view.counts.nominal),
+        ("scored", view.counts.scored),
+        ("alarm", view.counts.alarms),
+    )
+    totals = [max(sum(counts), 1) for _, counts in kinds]
+    rows = [
+        (label, at >= len(view.labels), [counts[at] for _, counts in kinds])
+        for at, label in enumerate(view.all_labels)
+        if any(counts[at] for _, counts in kinds)
+    ]
+    top = max([n / total for _, _, row in rows for n, total in zip(row, totals, strict=True)], default=1.0)
+    parts, step = [], 44.0
+    for at, (label, summed, row) in enumerate(rows):
+        y = at * step
+        words = f"{plain(label)}: " + ", ".join(
+            f"{count(n)} {what} ({percent(n / total, 2)})"
+            for n, total, what in zip(row, totals, ("nominal", "scored", "alarms"), strict=True)
+        )
+        bars: list[Markup] = [_element("title", children=[words]), _rect(0, y, 100, step, "hit")]
+        bars.append(_text(0, y + 13, _cut(plain(label), 34), "start", "special" if summed else ""))
+        bars.append(_text(100, y + 13, f"{count(row[2])} of {count(row[1])}", "end"))
+        for place, ((name, _), n, total) in enumerate(zip(kinds, row, totals, strict=True)):
+            width = max(n / total / top * 100, 0.6 * (n > 0))
+            bars.append(_rect(0, y + 18 + place * 7, width, 6, name))
+        parts.append(_element("g", children=bars))
+    return _svg(parts, max(len(rows), 1) * step, f"{view.name}: counts of each value", "bars")
+
+
+def gain_bar(share: float, words: str) -> Markup:
+    """Draw how much one column weighs among the reasons of an alarm, from 0 to 1."""
+    width = 100 * min(max(share, 0.0), 1.0)
+    return _svg([_rect(0, 0, 100, 8, "track"), _rect(0, 0, width, 8, "alarm")], 8, words, "gain")
+
+
+def value_strip(value: Any, typical: Any, low: Any, high: Any) -> Markup | None:
+    """Draw a value beside what is usual; None where they are not numbers or nothing can be told apart."""
+    numbers = [_as_float(each) for each in (value, typical, low, high)]
+    if any(each is None for each in numbers):
+        return None
+    at, usual, least, most = (float(each) for each in numbers if each is not None)
+    scale = max(map(abs, (at, usual, least, most)))
+    if scale == 0:
+        return None
+    # In units of the largest of them nothing overflows.
+    at, usual, least, most = (each / scale for each in (at, usual, least, most))
+    width = most - least
+    # A value far out is drawn at the border as an arrow, lest the usual range shrink to nothing.
+    reach = 7 * width if width > 0 else 2 * abs(at - usual)
+    begin, end = max(min(at, least), least - reach), min(max(at, most), most + reach)
+    if not end > begin:
+        return None
+    pad = 0.08 * (end - begin)
+    begin, end = begin - pad, end + pad
+
+    def x(place: float) -> float:
+        return min(max((place - begin) / (end - begin), 0.0), 1.0) * 100
+
+    parts = [
+        _line(0, 9, 100, 9, "axis"),
+        _rect(x(least), 4, max(x(most) - x(least), 0.8), 10, "nominal"),
+        _line(x(usual), 2, x(usual), 16, "typical"),
+    ]
+    if begin < at < end:
+        parts.append(_element("circle", {"cx": f"{x(at):.2f}%", "cy": 9, "r": 4.5, "class": "alarm"}))
+    else:
+        parts.append(_text(x(at), 14, "◀" if at < usual else "▶", "start" if at < usual else "end", "arrow"))
+    words = f"{plain(value)}, where {plain(low)} to {plain(high)} is usual"
+    return _svg(parts, 18, words, "strip")
+
+
+# ----------------------------------------------------------------------------------------------------- pieces
+
+
+def _bin_words(at: int, n_bins: int, n: int, alarming: int) -> str:
+    alarms = f", {count(alarming)} of them alarms" if alarming else ""
+    return f"p-value above {at / n_bins:g}, up to {(at + 1) / n_bins:g}: {count(n)} rows{alarms}"
+
+
+def _span_words(view: NumericView, at: int) -> str:
+    counts = view.counts
+    if at == 0:
+        where = f"below {plain(view.edges[0])}"
+    elif at == len(view.edges):
+        where = f"above {plain(view.edges[-1])}"
+    elif view.whole:
+        where = plain(view.edges[at] - 0.5)
+    else:
+        where = " to ".join(difference(view.edges[at - 1], view.edges[at]))
+    return (
+        f"{where}: {count(counts.nominal[at])} nominal, {count(counts.scored[at])} scored, "
+        f"{count(counts.alarms[at])} alarms"
+    )
+
+
+def _as_float(value: Any) -> float | None:
+    if isinstance(value, (str, bool)) or value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _round_up(share: float) -> float:
+    """Return the least of 0.02, 0.05, 0.1, 0.2, 0.5, ... that is no less."""
+    return next((each for each in (0.02, 0.04, 0.06, 0.1, 0.2, 0.4, 0.6, 0.8) if each >= share), 1.0)
+
+
+def _tick(place: float, span: float) -> str:
+    """Write a place on an axis, to a hundredth or so of what the axis spans."""
+    return plain(round(place, 2 - math.floor(math.log10(span))) if span > 0 else place, 15)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _svg(parts: Sequence[Markup], height: float, label: str, kind: str) -> Markup:
+    attributes = {"class": f"chart {kind}", "width": "100%", "height": f"{height:g}", "role": "img"}
+    return _element("svg", {**attributes, "aria-label": label}, parts)
+
+
+def _rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
+    return _element(
+        "rect",
+        {
+            "x": f"{x:.2f}%",
+            "y": f"{y:.1f}",
+            "width": f"{width:.2f}%",
+            "height": f"{height:.1f}",
+            "class": kind,
+        },
+    )
+
+
+def _bar(x: float, y: float, width: float, height: float, kind: str) -> Markup:
+    """Draw a bar with a little air beside it; nothing where it has no height."""
+    return _rect(x + 0.08 * width, y, 0.84 * width, height, kind) if height > 0 else Markup("")
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return _element(
+        "line",
+        {"x1": f"{x1:.2f}%", "y1": f"{y1:.1f}", "x2": f"{x2:.2f}%", "y2": f"{y2:.1f}", "class": kind},
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> Markup:
+    place = {"x": f"{x:.2f}%", "y": f"{y:.1f}", "text-anchor": anchor}
+    return _element("text", {**place, "class": kind} if kind else place, [text])
+
+
+def _element(tag: str, attributes: dict[str, Any] | None = None, children: Sequence[Any] = ()) -> Markup:
+    """Write one element. Everything that is not markup already is escaped."""
+    written = Markup("").join(
+        Markup(' {}="{}"').format(Markup(name), value) for name, value in (attributes or {}).items()
+    )
+    inside = Markup("").join(escape(child) for child in children)
+    return Markup("<{tag}{written}>{inside}</{tag}>").format(tag=Markup(tag), written=written, inside=inside)

@@ -1,0 +1,190 @@
+"""What a report is made of -> one HTML page that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from importlib.resources import files
+from typing import NamedTuple
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from rankad.report.alarms import AlarmCard, alarm_card
+from rankad.report.charts import category_bars, column_histogram, p_value_histogram
+from rankad.report.contents import ModelFacts, ReportData
+from rankad.report.headline import headline
+from rankad.report.views import CategoryView, NumericView
+from rankad.report.volumes import attainable_levels, chance_alarms
+from rankad.report.wording import count, percent, plain, ratio
+
+__all__ = ["render"]
+
+# More charts than this no one looks at, and the page grows slow.
+_MOST_COLUMNS = 48
+_OPEN_AT_FIRST = 3
+
+
+def render(data: ReportData) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    data : ReportData
+
+    Returns
+    -------
+    str
+        HTML with its style, script and charts inside. All text that came with the data is escaped, and a
+        content security policy lets nothing but the page's own script run.
+    """
+    cards = [
+        alarm_card(alarm, data.alpha)
+        for alarm in sorted(data.alarms, key=lambda alarm: (alarm.score, alarm.row))
+    ]
+    script = _text("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"count": count, "percent": percent, "plain": plain}
+    return environment.from_string(_text("page.html.j2")).render(
+        data=data,
+        model=data.model,
+        headline=headline(data),
+        levels=_levels(data),
+        p_value_chart=p_value_histogram(data.p_values, data.alpha, data.model.n_calibration),
+        cards=cards,
+        n_unshown=max(data.p_values.n_alarms(data.alpha) - len(cards), 0),
+        n_open=_OPEN_AT_FIRST,
+        columns=_columns(data, cards),
+        n_columns_left_out=max(len(data.columns) - _MOST_COLUMNS, 0),
+        promise=_promise(data.model),
+        trials=_trials(data.model),
+        style=Markup(_text("style.css")),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+    )
+
+
+class LevelRow(NamedTuple):
+    """One line of the table of alarms by false-alarm rate."""
+
+    alpha: str
+    n_alarms: str
+    expected: str
+    usual: str
+    ratio: str
+    chosen: bool
+    possible: bool
+
+
+class ColumnPanel(NamedTuple):
+    """One column's chart and what is said below it."""
+
+    name: str
+    chart: Markup
+    note: str
+    numeric: bool
+
+
+class Trial(NamedTuple):
+    """One line of the table of what was tried."""
+
+    scaling: str
+    bandwidth: str
+    C: str
+    losses: tuple[str, ...]
+    relative: str
+    error: str
+    used: bool
+
+
+def _text(name: str) -> str:
+    return files("rankad.report").joinpath(name).read_text("utf-8")
+
+
+def _levels(data: ReportData) -> list[LevelRow]:
+    n_rows, n = data.p_values.n_rows, data.model.n_calibration
+    rows = []
+    for alpha, n_alarms in zip(data.p_values.levels, data.p_values.at_levels, strict=True):
+        span = chance_alarms(n_rows, n, alpha)
+        rows.append(
+            LevelRow(
+                percent(alpha),
+                count(n_alarms),
+                _expected(alpha * n_rows),
+                f"{count(span.low)} to {count(span.high)}",
+                ratio(n_alarms, alpha * n_rows),
+                alpha == data.alpha,
+                attainable_levels(n, alpha) > 0,
+            )
+        )
+    return rows
+
+
+def _expected(value: float) -> str:
+    return count(round(value)) if value >= 10 else plain(value, 2)
+
+
+def _columns(data: ReportData, cards: list[AlarmCard]) -> list[ColumnPanel]:
+    """Draw the columns, those that are most often the first reason of an alarm first."""
+    first = Counter(card.first for card in cards if card.first is not None)
+    ordered = sorted(data.columns, key=lambda view: -first[view.name])[:_MOST_COLUMNS]
+    return [
+        ColumnPanel(
+            view.name,
+            column_histogram(view) if isinstance(view, NumericView) else category_bars(view),
+            _column_note(view, first[view.name], len(cards)),
+            isinstance(view, NumericView),
+        )
+        for view in ordered
+    ]
+
+
+def _column_note(view: NumericView | CategoryView, n_first: int, n_cards: int) -> str:
+    notes = []
+    if n_first:
+        notes.append(f"first reason of {count(n_first)} of the {count(n_cards)} alarms shown")
+    if isinstance(view, NumericView):
+        missing = view.counts.scored[-1]
+        if missing:
+            notes.append(f"missing in {count(missing)} rows, {count(view.counts.alarms[-1])} of them alarms")
+        ends = (("below", view.counts.scored[0]), ("above", view.counts.scored[-2]))
+        beyond = " and ".join(f"{count(n)} {where}" for where, n in ends if n)
+        if beyond:
+            notes.append(f"rows beyond the axis, in bars of their own: {beyond}")
+    return "; ".join(notes)
+
+
+def _promise(model: ModelFacts) -> str:
+    bound = model.bound
+    if bound.bound <= 0:
+        return "No row can raise an alarm at this rate: too few nominal rows to compare with."
+    if bound.bound >= 1:
+        return "Nothing can be promised about the false-alarm rate at this setting."
+    return (
+        f"With probability {percent(1 - bound.delta)} over the nominal rows it was fitted on, at most "
+        f"{percent(bound.bound)} of fresh nominal rows raise an alarm; {percent(bound.alpha)} was asked for. "
+        + ("A theorem covers this model as fitted." if bound.exact else "This is an approximation.")
+    )
+
+
+def _trials(model: ModelFacts) -> list[Trial]:
+    """List what was tried, the least loss first."""
+    table = model.selection
+    if table is None:
+        return []
+    return [
+        Trial(
+            plain(table.scalings[at] or "none"),
+            plain(float(table.bandwidths[at]), 3),
+            plain(float(table.C[at]), 3),
+            tuple(plain(float(loss), 3) for loss in table.losses[at]),
+            f"{table.relative_losses[at]:.3f}",
+            f"{table.standard_errors[at]:.3f}",
+            at == table.best,
+        )
+        for at in sorted(range(len(table.C)), key=lambda at: float(table.relative_losses[at]))
+    ]

@@ -1,0 +1,202 @@
+"""Counts of a column's values among nominal rows, rows scored and alarms, added up batch by batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankad._arrays import Bools, Floats
+
+__all__ = ["CategoryView", "Counts", "NumericView"]
+
+_N_BINS = 30
+_MOST_LABELS = 12
+# The histogram spans all but this share of nominal rows at either end, and this share of that again beyond.
+_TAIL, _MARGIN = 0.005, 0.15
+
+OTHERS, UNSEEN, MISSING = "all other nominal values", "never seen in nominal rows", "missing"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """One count per bin or label, for each kind of row; alarms are among the rows scored."""
+
+    nominal: tuple[int, ...]
+    scored: tuple[int, ...]
+    alarms: tuple[int, ...]
+
+    @classmethod
+    def begin(cls, nominal: Iterable[int]) -> Counts:
+        """Begin with nominal rows only."""
+        counts = tuple(int(n) for n in nominal)
+        return cls(counts, (0,) * len(counts), (0,) * len(counts))
+
+    def add(self, scored: Iterable[int], alarms: Iterable[int]) -> Counts:
+        """Return the sums."""
+        return replace(
+            self,
+            scored=tuple(n + int(more) for n, more in zip(self.scored, scored, strict=True)),
+            alarms=tuple(n + int(more) for n, more in zip(self.alarms, alarms, strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class NumericView:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    name : str
+    edges : tuple of float
+        Of the bins; values beyond are counted below or above all.
+    whole : bool
+        Whether there is one bin for each integer.
+    counts : Counts
+        Below the first edge, in each bin, above the last edge, missing: as many as edges, and two.
+
+    Examples
+    --------
+    >>> view = NumericView.of("age", [1, 2, 2, 3]).add([2, 90, None], [False, True, False])
+    >>> view.edges
+    (0.5, 1.5, 2.5, 3.5)
+    >>> view.counts.nominal, view.counts.scored, view.counts.alarms
+    ((0, 1, 2, 1, 0, 0), (0, 0, 1, 0, 1, 1), (0, 0, 0, 0, 1, 0))
+    """
+
+    name: str
+    edges: tuple[float, ...]
+    whole: bool
+    counts: Counts
+
+    @classmethod
+    def of(cls, name: str, nominal: Any) -> NumericView:
+        """Lay out the bins by nominal values."""
+        values = _numbers(nominal)
+        # Beyond 1e300 differences would overflow.
+        finite = np.clip(values[np.isfinite(values)], -1e300, 1e300)
+        whole = _are_few_integers(finite)
+        edges = np.arange(finite.min(), finite.max() + 2) - 0.5 if whole else _even_edges(finite)
+        return cls(name, tuple(edges.tolist()), whole, Counts.begin(_binned(edges, values)))
+
+    def add(self, values: Any, alarms: ArrayLike) -> NumericView:
+        """Return the view with more rows scored; `alarms` says which of them raised one."""
+        numbers, edges = _numbers(values), np.array(self.edges)
+        flags = _flags(alarms, len(numbers))
+        return replace(self, counts=self.counts.add(_binned(edges, numbers), _binned(edges, numbers[flags])))
+
+
+@dataclass(frozen=True)
+class CategoryView:
+    """A column of categories.
+
+    Attributes
+    ----------
+    name : str
+    labels : tuple of str
+        The most frequent among nominal rows, most frequent first.
+    rarer : frozenset of str
+        Their other values.
+    counts : Counts
+        Of each label, of all rarer ones, of values never seen in nominal rows, missing: as many as labels,
+        and three.
+
+    Examples
+    --------
+    >>> view = CategoryView.of("color", ["red", "blue", "red"]).add(["red", "pink"], [False, True])
+    >>> view.labels, view.counts.nominal
+    (('red', 'blue'), (2, 1, 0, 0, 0))
+    >>> view.counts.scored, view.counts.alarms
+    ((1, 0, 0, 1, 0), (0, 0, 0, 1, 0))
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    rarer: frozenset[str]
+    counts: Counts
+
+    @classmethod
+    def of(cls, name: str, nominal: Any) -> CategoryView:
+        """Choose the labels by nominal values."""
+        found = _tally(nominal)
+        seen = sorted((label for label in found if label is not None), key=lambda at: (-found[at], at))
+        # One rare value more takes no more room than a bar for all rarer ones.
+        n_shown = _MOST_LABELS if len(seen) > _MOST_LABELS + 1 else len(seen)
+        empty = cls(name, tuple(seen[:n_shown]), frozenset(seen[n_shown:]), Counts.begin(()))
+        return replace(empty, counts=Counts.begin(empty._laid_out(found)))
+
+    def add(self, values: Any, alarms: ArrayLike) -> CategoryView:
+        """Return the view with more rows scored; `alarms` says which of them raised one."""
+        every = list(values)
+        flags = _flags(alarms, len(every))
+        alarming = [every[at] for at in np.flatnonzero(flags)]
+        return replace(
+            self,
+            counts=self.counts.add(self._laid_out(_tally(every)), self._laid_out(_tally(alarming))),
+        )
+
+    @property
+    def all_labels(self) -> tuple[str, ...]:
+        """The labels of all counts."""
+        return (*self.labels, OTHERS, UNSEEN, MISSING)
+
+    def _laid_out(self, found: Counter[str | None]) -> list[int]:
+        shown = [found[label] for label in self.labels]
+        rarer = sum(found[label] for label in self.rarer if label in found)
+        return [*shown, rarer, found.total() - sum(shown) - rarer - found[None], found[None]]
+
+
+def _numbers(values: Any) -> Floats:
+    """Return values as floats; None is NaN."""
+    return np.asarray(values, dtype=np.float64).reshape(-1)
+
+
+def _flags(alarms: ArrayLike, n: int) -> Bools:
+    flags = np.asarray(alarms, dtype=np.bool_).reshape(-1)
+    if len(flags) != n:
+        raise ValueError(f"alarms must have one entry per value, {n}; got {len(flags)}.")
+    return flags
+
+
+def _tally(values: Iterable[Any]) -> Counter[str | None]:
+    """Count values by how they are written; None and NaN are missing."""
+    tally: Counter[str | None] = Counter()
+    for value, n in Counter(values).items():
+        # NaN is the one value that is not itself.
+        tally[None if value is None or value != value else str(value)] += n
+    return tally
+
+
+def _are_few_integers(values: Floats) -> bool:
+    """Tell whether values are integers, of so small a range that each may have its bin."""
+    if values.size == 0 or values.max() - values.min() >= _N_BINS or np.abs(values).max() >= 2**50:
+        return False
+    return bool((values == np.floor(values)).all())
+
+
+def _even_edges(values: Floats) -> Floats:
+    """Return the edges of bins of equal widths."""
+    if values.size == 0:
+        return np.array([0.0, 1.0])
+    least, most = float(values.min()), float(values.max())
+    low, high = (float(at) for at in np.quantile(values, [_TAIL, 1 - _TAIL]))
+    margin = _MARGIN * (high - low)
+    # Nominal rows that end near by are shown to their end.
+    low, high = max(least, low - margin), min(most, high + margin)
+    if not high - low > 1e-12 * max(abs(low), abs(high)):
+        half = max(abs(low), 1.0) / 2
+        low, high = low - half, high + half
+    return np.linspace(low, high, _N_BINS + 1)
+
+
+def _binned(edges: Floats, values: Floats) -> list[int]:
+    """Count values below, in each bin, above, missing. The last bin holds its upper edge."""
+    inside = values[~np.isnan(values)]
+    places = np.searchsorted(edges, inside, side="right")
+    places[inside == edges[-1]] -= 1
+    counts = np.bincount(places, minlength=len(edges) + 1)
+    return [*(int(n) for n in counts), len(values) - len(inside)]
