@@ -9,7 +9,17 @@ import pytest
 
 import rankad
 
-PUBLIC = ["KLPE", "Calibration", "EpsilonLPE", "FalseAlarmBound", "RankAD", "__version__"]
+PUBLIC = [
+    "KLPE",
+    "Calibration",
+    "EpsilonLPE",
+    "FalseAlarmBound",
+    "ModelFileError",
+    "RankAD",
+    "TableDetector",
+    "__version__",
+    "load",
+]
 
 
 def test_the_public_names_are_these():
@@ -61,6 +71,25 @@ import rankad
 print(rankad.KLPE(0.1).fit([[float(i)] for i in range(20)]).predict([[9.0], [99.0]]))
 """
     assert run(code).strip() == "[ 1 -1]"
+
+
+def test_tables_say_what_to_install_where_there_is_no_polars():
+    code = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "polars":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing())
+import rankad
+try:
+    rankad.TableDetector
+except ImportError as error:
+    print(error)
+"""
+    assert "pip install 'rankad[tables]'" in run(code)
 
 
 def test_the_types_are_shipped():

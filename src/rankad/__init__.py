@@ -1,10 +1,50 @@
 """Anomaly detection with a false-alarm rate you choose."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from rankad.calibration import Calibration, FalseAlarmBound
-from rankad.detectors import KLPE, EpsilonLPE, RankAD
+if TYPE_CHECKING:
+    from rankad.calibration import Calibration, FalseAlarmBound
+    from rankad.detectors import KLPE, EpsilonLPE, RankAD
+    from rankad.modelfile import ModelFileError, load
+    from rankad.tables import TableDetector
 
 __version__ = version("rankad")
 
-__all__ = ["KLPE", "Calibration", "EpsilonLPE", "FalseAlarmBound", "RankAD", "__version__"]
+__all__ = [
+    "KLPE",
+    "Calibration",
+    "EpsilonLPE",
+    "FalseAlarmBound",
+    "ModelFileError",
+    "RankAD",
+    "TableDetector",
+    "__version__",
+    "load",
+]
+
+_HOMES = {
+    "KLPE": "rankad.detectors",
+    "Calibration": "rankad.calibration",
+    "EpsilonLPE": "rankad.detectors",
+    "FalseAlarmBound": "rankad.calibration",
+    "ModelFileError": "rankad.modelfile",
+    "RankAD": "rankad.detectors",
+    "TableDetector": "rankad.tables",
+    "load": "rankad.modelfile",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # When they are asked for: tables need polars, which is an extra, and scikit-learn and numba take seconds
+    # to import, which the command's --help and completion need not wait for.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

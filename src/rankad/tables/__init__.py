@@ -1,0 +1,14 @@
+"""Mixed tables: numbers, categories and missing values, read from files and scored as they are."""
+
+try:
+    import polars  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "rankad.tables needs polars, which is not installed; install it with pip install 'rankad[tables]'."
+    ) from error
+
+from rankad.tables.columns import Strange
+from rankad.tables.detector import TableDetector
+from rankad.tables.encoding import Encoded, TableEncoder
+
+__all__ = ["Encoded", "Strange", "TableDetector", "TableEncoder"]

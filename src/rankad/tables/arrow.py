@@ -1,0 +1,158 @@
+"""Arrow files and streams to frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankad.tables.errors import TableError, blamed_on
+from rankad.tables.reader import TableReader, checked_start
+from rankad.tables.streams import ByteStream
+
+__all__ = ["ArrowReader", "frame_of"]
+
+_FILE = b"ARROW1"
+_VIEW_BYTES = 16
+
+
+class ArrowReader(TableReader):
+    """Rows of an Arrow (Feather) file, or of an Arrow stream as programs send it through a pipe.
+
+    Read by pyarrow, which checks every buffer: polars ends the process if a damaged file promises a large
+    one.
+    Files are mapped into memory; of a stream, or if it is compressed, one record batch is held.
+
+    Parameters
+    ----------
+    stream : ByteStream
+    path : str
+        The same file.
+    batch_bytes : int
+    start : mapping or None
+        A `position`.
+    """
+
+    unit = "bytes"
+    format = "arrow"
+
+    def __init__(
+        self, stream: ByteStream, path: str, *, batch_bytes: int, start: Mapping[str, Any] | None
+    ) -> None:
+        try:
+            import pyarrow.ipc
+        except ImportError as error:
+            raise TableError(
+                f"{stream.name} is an Arrow table; pip install pyarrow to read it, or save it as Parquet."
+            ) from error
+        self.name, self.total = stream.name, stream.size
+        self._stream = stream
+        self._batch_bytes = batch_bytes
+        self.rows = checked_start(start, self.format, "rows")["rows"]
+        self._mapped: Any = None
+        self._share_read = 0.0
+        with blamed_on(self._blame):
+            if stream.peek(len(_FILE)) == _FILE and stream.size is not None and not stream.compressed:
+                self._mapped = pyarrow.memory_map(path)
+                batches = pyarrow.ipc.open_file(self._mapped)
+            elif stream.peek(len(_FILE)) == _FILE:
+                raise TableError(
+                    f"{stream.name} is an Arrow file, which cannot be read on the way; save it and give the "
+                    f"path, or send an Arrow stream."
+                )
+            else:
+                batches = pyarrow.ipc.open_stream(_Readable(stream))
+            self.columns = list(batches.schema.names)
+        if len(set(self.columns)) < len(self.columns) or not self.columns:
+            raise TableError(f"{self.name} has no columns, or two of the same name. Rename one.")
+        self._frames: Iterator[pl.DataFrame] = self._pieces(batches, self.rows)
+
+    @property
+    def _blame(self) -> str:
+        return f"{self.name} cannot be read as Arrow (is it damaged or cut off?)"
+
+    @property
+    def done(self) -> int:
+        """Bytes read; of a mapped file, as far as record batches tell."""
+        if self._mapped is None:
+            return self._stream.done
+        return int(self._share_read * (self.total or 0))
+
+    def _next_batch(self) -> pl.DataFrame | None:
+        with blamed_on(self._blame):
+            return next(self._frames, None)
+
+    def _pieces(self, batches: Any, skip: int) -> Iterator[pl.DataFrame]:
+        for batch in self._record_batches(batches):
+            # The whole batch, and first of all: slices no longer tell all that is wrong.
+            batch.validate(full=True)
+            n_rows = max(1, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1))
+            first = min(skip, batch.num_rows)
+            skip -= first
+            for begin in range(first, batch.num_rows, n_rows):
+                yield frame_of(batch.slice(begin, n_rows))
+        if skip:
+            raise TableError(f"{self.name} ends {skip:,} rows before the start. Begin anew.")
+
+    def _record_batches(self, batches: Any) -> Iterator[Any]:
+        if self._mapped is None:
+            yield from batches
+            return
+        count = batches.num_record_batches
+        for i in range(count):
+            batch = batches.get_batch(i)
+            self._share_read = (i + 1) / count
+            yield batch
+
+    def close(self) -> None:
+        """Close the file."""
+        # Not the mapped file: frames may still look into it, and it goes with the last of them.
+        self._frames = iter(())
+        self._stream.close()
+
+
+def frame_of(batch: Any) -> pl.DataFrame:
+    """Return a record batch as a frame. It must have been validated."""
+    return pl.DataFrame({name: _series(batch.column(i)) for i, name in enumerate(batch.schema.names)})
+
+
+def _series(column: Any) -> pl.Series:
+    """Return a column without what its missing cells point to: pyarrow does not check it, polars reads it."""
+    import pyarrow
+
+    if pyarrow.types.is_string_view(column.type) or pyarrow.types.is_binary_view(column.type):
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        _, views, *texts = column.buffers()
+        cells = np.frombuffer(views, np.uint8).reshape(-1, _VIEW_BYTES)[column.offset :][: len(column)]
+        cells = np.where(valid[:, None], cells, np.uint8(0))
+        bits = np.packbits(valid, bitorder="little")
+        buffers = [pyarrow.py_buffer(bits), pyarrow.py_buffer(cells), *texts]
+        column = pyarrow.Array.from_buffers(column.type, len(column), buffers)
+    elif pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode().dictionary_encode()
+    return pl.Series(column)
+
+
+class _Readable:
+    """What pyarrow wants of a Python file."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+        self.closed = False
+
+    def read(self, n: int) -> bytes:
+        return self._stream.read(n)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return False

@@ -1,0 +1,335 @@
+"""One column of a table, and the numbers it becomes.
+
+Each kind of column learns from nominal cells, encodes others, and says which cells are *strange*: no nominal
+row had any like them, so that no number can stand for them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import LARGEST, Bools, Floats, Ints
+from rankad.tables.numbers import parse, read_numbers, unread
+
+__all__ = ["CategoryColumn", "Column", "EmptyColumn", "Learned", "NumberColumn", "Strange"]
+
+# Two rows of different categories are at distance one.
+_INDICATOR = math.sqrt(0.5)
+# More categories than these are not told apart: every one is a column to score.
+_MOST_CATEGORIES = 100
+
+MISSING_HERE = "missing, but in no nominal row"
+INFINITE = "infinite"
+NOT_CONSTANT = "other than the one value of all nominal rows"
+NEW_CATEGORY = "not among the categories of nominal rows"
+NOT_EMPTY = "a value, but missing in all nominal rows"
+
+
+class Strange(NamedTuple):
+    """A cell such as no nominal row has.
+
+    Attributes
+    ----------
+    row : int
+        Counted from 0 in the table that was encoded.
+    column : str
+    what : str
+        Why it is strange, to be read after the value.
+    value : Any
+        The cell as it came; None where it is missing.
+    """
+
+    row: int
+    column: str
+    what: str
+    value: Any
+
+
+class Learned(NamedTuple):
+    """A column as learned, and the nominal rows that would be strange had they not been there."""
+
+    column: Column
+    alone: Ints
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """Numbers: ``(value - center) / scale``; the median and an indicator where a value is missing.
+
+    Attributes
+    ----------
+    name : str
+    median : float
+        Of the nominal values; it stands for missing and strange ones.
+    center, scale : float
+    missing : bool
+        Whether nominal rows had missing values, so that there is an indicator.
+    constant : bool
+        Whether all nominal values are the same: any other is strange.
+    """
+
+    kind: ClassVar[str] = "number"
+    name: str
+    median: float
+    center: float
+    scale: float
+    missing: bool
+    constant: bool
+
+    @classmethod
+    def learn(cls, series: pl.Series) -> Learned:
+        """Learn from nominal cells, of which at least one is a number."""
+        values = read_numbers(series)
+        _check_size(series, values)
+        absent = np.isnan(values)
+        seen = np.flatnonzero(~absent)
+        present = values[seen]
+        low, high = float(present.min()), float(present.max())
+        n_low, n_high = int(np.count_nonzero(present == low)), int(np.count_nonzero(present == high))
+        constant = low == high
+        alone = [seen[:0]]
+        if seen.size == values.size - 1:
+            alone.append(np.flatnonzero(absent))
+        if seen.size == 1:
+            alone.append(seen)
+        elif not constant and n_low + n_high == seen.size:
+            alone += [seen[present == end] for end, n in ((low, n_low), (high, n_high)) if n == 1]
+        center = low if constant else float(present.mean())
+        spread = 0.0 if constant else float(present.std())
+        median = low if constant else float(np.median(present))
+        column = cls(series.name, median, center, spread or 1.0, seen.size < values.size, constant)
+        return Learned(column, np.unique(np.concatenate(alone)))
+
+    @property
+    def width(self) -> int:
+        """How many encoded columns there are."""
+        return 1 + self.missing
+
+    def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
+        """Write n cells into `out`, of shape (n, width), and return the strange ones."""
+        values = read_numbers(series, first_row)
+        absent, strange = np.isnan(values), []
+        unknown = np.isinf(values)
+        if unknown.any():
+            strange += _cells(series, unknown, INFINITE)
+        if absent.any() and not self.missing:
+            strange += _cells(series, absent, MISSING_HERE)
+        if self.constant:
+            other = (values != self.median) & ~absent & ~unknown
+            strange += _cells(series, other, NOT_CONSTANT)
+            unknown |= other
+        values = np.where(absent | unknown, self.median, values)
+        if self.center != 0 or self.scale != 1:
+            with np.errstate(over="ignore"):
+                values = np.clip((values - self.center) / self.scale, -LARGEST, LARGEST)
+        out[:, 0] = values
+        if self.missing:
+            out[:, 1] = absent * _INDICATOR
+        return strange
+
+    def decode(self, encoded: Floats) -> pl.Series:
+        """Return the numbers that encoded cells stand for, but for what standardizing has rounded."""
+        values = encoded[:, 0]
+        if self.center != 0 or self.scale != 1:
+            values = _rounded(values * self.scale + self.center, max(abs(self.center), self.scale))
+        series = pl.Series(self.name, values, dtype=pl.Float64)
+        if self.missing:
+            series = series.set(pl.Series(encoded[:, 1] > _INDICATOR / 2), None)
+        return series
+
+    def describe(self) -> str:
+        """Say in one line what the column became."""
+        if self.constant:
+            what = f"always {self.median:g}, any other value is strange"
+        elif self.center != 0 or self.scale != 1:
+            what = f"a number, standardized (mean {self.center:.4g}, standard deviation {self.scale:.4g})"
+        else:
+            what = "a number, as it is"
+        missing = (
+            f"missing becomes {self.median:.4g} (the median) and an indicator"
+            if self.missing
+            else "missing is strange"
+        )
+        return f"{self.name}: {what}; {missing}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what can be written as JSON."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """Categories: an indicator for each that is frequent, and one for all the others, if there are any.
+
+    Attributes
+    ----------
+    name : str
+    categories : tuple of str or None
+        Those with an indicator of their own, most frequent first; None is a missing value.
+    n_other : int
+        How many others nominal rows had. They share an indicator; where there were none, others are strange.
+    boolean : bool
+        Whether these are "true" and "false", which are read in any case.
+    """
+
+    kind: ClassVar[str] = "category"
+    name: str
+    categories: tuple[str | None, ...]
+    n_other: int
+    boolean: bool
+
+    @classmethod
+    def learn(cls, series: pl.Series, min_count: int) -> Learned:
+        """Learn from nominal cells, of which at least one is not missing."""
+        boolean = series.dtype == pl.Boolean
+        text = _text(series, boolean)
+        counted = text.value_counts(sort=True, name="rows").sort("rows", text.name, descending=[True, False])
+        counts = dict(zip(counted[text.name].to_list(), counted["rows"].to_list(), strict=True))
+        least = 1 if boolean else min_count
+        kept = [word for word, n in counts.items() if n >= least][:_MOST_CATEGORIES]
+        if not any(word is not None for word in kept):
+            raise ValueError(_like_an_id(series, counts, least))
+        others = [word for word in counts if word not in set(kept)]
+        # Without its row, the only cell of its kind would find no indicator that it could share.
+        lonely = [word for word, n in counts.items() if n == 1 and not set(others) - {word}]
+        alone = (
+            np.flatnonzero(text.is_in(lonely, nulls_equal=True).to_numpy()) if lonely else np.empty(0, int)
+        )
+        return Learned(cls(series.name, tuple(kept), len(others), boolean), alone)
+
+    @property
+    def width(self) -> int:
+        """How many encoded columns there are."""
+        return len(self.categories) + (self.n_other > 0)
+
+    def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
+        """Write n cells into `out`, of shape (n, width), and return the strange ones."""
+        text = _text(series, self.boolean)
+        words = [word for word in self.categories if word is not None]
+        codes = [code for code, word in enumerate(self.categories) if word is not None]
+        none = self.categories.index(None) if None in self.categories else -1
+        found = (
+            text.replace_strict(words, codes, default=-1, return_dtype=pl.Int64)
+            .set(text.is_null(), none)
+            .to_numpy()
+        )
+        strange: list[Strange] = []
+        unseen = found < 0
+        if unseen.any():
+            if not self.n_other:
+                absent = text.is_null().to_numpy()
+                strange += _cells(series, unseen & absent, MISSING_HERE)
+                strange += _cells(series, unseen & ~absent, NEW_CATEGORY)
+            found = np.where(unseen, len(self.categories) if self.n_other else 0, found)
+        out[:] = 0.0
+        out[np.arange(len(found)), found] = _INDICATOR
+        return strange
+
+    def decode(self, encoded: Floats) -> pl.Series:
+        """Return the categories that encoded cells are nearest to; "(other)" for the rare ones."""
+        labels = [*self.categories, "(other)"]
+        text = pl.Series(self.name, [labels[i] for i in encoded.argmax(axis=1)], dtype=pl.String)
+        return (text == "true") if self.boolean else text
+
+    def describe(self) -> str:
+        """Say in one line what the column became."""
+        words = [repr(word) for word in self.categories if word is not None]
+        shown = ", ".join(words[:5]) + (f" and {len(words) - 5} more" if len(words) > 5 else "")
+        what = f"{'true or false' if self.boolean else 'a category'}, one indicator each for {shown}"
+        if None in self.categories:
+            what += " and for a missing value"
+        rest = "missing or any other" if None not in self.categories else "any other"
+        if self.n_other:
+            return f"{self.name}: {what}, and one for the {self.n_other} rarer and for {rest}"
+        return f"{self.name}: {what}; {rest} is strange"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what can be written as JSON."""
+        return {"kind": self.kind, **asdict(self), "categories": list(self.categories)}
+
+
+@dataclass(frozen=True)
+class EmptyColumn:
+    """A column without a value in any nominal row: it becomes nothing, and any value in it is strange."""
+
+    kind: ClassVar[str] = "empty"
+    name: str
+    width: ClassVar[int] = 0
+
+    def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
+        """Return the strange cells; there is nothing to write."""
+        given = series.is_not_null()
+        if series.dtype.is_float():
+            given &= series.is_not_nan()
+        elif series.dtype == pl.String:
+            given &= series != ""
+        return _cells(series, given.to_numpy(), NOT_EMPTY)
+
+    def decode(self, encoded: Floats) -> pl.Series:
+        """Return missing values."""
+        return pl.Series(self.name, [None] * len(encoded), dtype=pl.Null)
+
+    def describe(self) -> str:
+        """Say in one line what the column became."""
+        return f"{self.name}: left out, as all nominal values are missing; any value is strange"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what can be written as JSON."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+Column: TypeAlias = NumberColumn | CategoryColumn | EmptyColumn
+
+
+def _text(series: pl.Series, boolean: bool) -> pl.Series:
+    text = series.cast(pl.String)
+    text = text.set((text == "").fill_null(False), None)
+    return text.str.to_lowercase() if boolean and series.dtype != pl.Boolean else text
+
+
+def _cells(series: pl.Series, where: Bools, what: str) -> list[Strange]:
+    rows = np.flatnonzero(where)
+    values = [None if value != value else value for value in series.gather(rows).to_list()]
+    return [Strange(int(row), series.name, what, value) for row, value in zip(rows, values, strict=True)]
+
+
+def _check_size(series: pl.Series, values: Floats) -> None:
+    """Raise where a nominal value is infinite, or so large that squares overflow."""
+    with np.errstate(invalid="ignore"):
+        wrong = np.flatnonzero(np.abs(values) > LARGEST)
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(
+            f"column {series.name!r} has {series[row]!r} in data row {row + 1:,} (the first row is 1); "
+            f"nominal numbers must lie within {LARGEST:g} of zero. Drop the row, leave the cell empty, or "
+            f"divide the column by a constant."
+        )
+
+
+def _like_an_id(series: pl.Series, counts: dict[str | None, int], least: int) -> str:
+    name = series.name
+    text = series.cast(pl.String)
+    words = [word for word in counts if word is not None]
+    numbers = parse(text)
+    hint, wrong = "", unread(text, numbers)
+    if wrong.size and 2 * np.isfinite(numbers).sum() > len(series):
+        at = int(wrong[0])
+        hint = f" Most of them are numbers, but data row {at + 1:,} (the first row is 1) has {text[at]!r}."
+    return (
+        f"column {name!r} has {len(words):,} different values in {len(series):,} rows, none of them in as "
+        f"many as {least} rows, so it says nothing about new rows.{hint} If it names rows, pass it as an id "
+        f"(ids=[{name!r}] or --id {name}); else drop it (drop=[{name!r}] or --drop {name}), or lower "
+        f"min_count."
+    )
+
+
+def _rounded(values: Floats, size: float) -> Floats:
+    """Round away what standardizing numbers of that size and back has put off."""
+    decimals = 14 - math.ceil(math.log10(size))
+    # Beyond these, powers of ten are no longer exact.
+    return np.round(values, decimals) if -22 <= decimals <= 22 else values

@@ -1,0 +1,227 @@
+"""CSV, and its kin with other delimiters, to frames of text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+import polars as pl
+
+from rankad.tables.blocks import RecordBlocks, end_of_records, first_record_end
+from rankad.tables.errors import TableError, reason
+from rankad.tables.reader import Position, TableReader, checked_start
+from rankad.tables.streams import ByteStream
+
+__all__ = ["DELIMITERS", "DelimitedReader"]
+
+DELIMITERS = (",", ";", "\t", "|")
+
+
+class DelimitedReader(TableReader):
+    """Rows of a CSV file as text, so that cells which are only passed through stay as they are.
+
+    An empty cell is missing. Blank lines are no rows, unless there is one column only.
+
+    Parameters
+    ----------
+    stream : ByteStream
+    format : {"csv", "tsv"}
+    batch_bytes : int
+    start : mapping or None
+        A `position`.
+    delimiter : str or None
+        None: the commonest in the header among comma, semicolon, tab and bar.
+    """
+
+    unit = "bytes"
+
+    def __init__(
+        self,
+        stream: ByteStream,
+        *,
+        format: str,
+        batch_bytes: int,
+        start: Mapping[str, Any] | None,
+        delimiter: str | None,
+    ) -> None:
+        begin = checked_start(start, format, "offset", "rows", "line")
+        self.name, self.format, self.total = stream.name, format, stream.size
+        self._stream = stream
+        self._blocks = RecordBlocks(stream, batch_bytes, quoted=True)
+        header = _header_text(self._blocks)
+        self.delimiter = sniffed(header) if delimiter is None else delimiter
+        self.columns = _names(header, self.delimiter, self.name)
+        self._parse = _Parser(self.columns, self.delimiter)
+        if start is not None:
+            self._blocks.go_to(begin["offset"], begin["line"])
+            self.rows = begin["rows"]
+
+    @property
+    def done(self) -> int:
+        """Bytes read."""
+        return self._stream.done
+
+    @property
+    def position(self) -> Position:
+        """Where the next batch begins."""
+        return super().position | {"offset": self._blocks.offset, "line": self._blocks.line}
+
+    def _next_batch(self) -> pl.DataFrame | None:
+        block = self._blocks.next_block()
+        if not block:
+            return None
+        frame = self._parse.attempt(block)
+        row_per_line = frame is not None and b'"' not in block
+        if frame is None and len(self.columns) > 1:
+            rows = without_blank_lines(block)
+            frame = self._parse.attempt(rows) if rows else pl.DataFrame(schema=self._parse.schema)
+        if frame is None:
+            self._raise_for(block)
+        # Counting lines would take a tenth of the time.
+        self._blocks.line += frame.height if row_per_line else block.count(b"\n")
+        return frame
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def _raise_for(self, block: bytes) -> NoReturn:
+        """Find the first row that cannot be read and say why: halve until one is left."""
+        line = self._blocks.line + 1
+        while True:
+            half = end_of_records(block[: len(block) // 2]) or first_record_end(block)
+            if not half or half == len(block):
+                break
+            if self._readable(block[:half]):
+                line += block.count(b"\n", 0, half)
+                block = block[half:]
+            else:
+                block = block[:half]
+        raise TableError(f"{self.name}, line {line}: {self._complaint(block)}")
+
+    def _readable(self, block: bytes) -> bool:
+        rows = without_blank_lines(block) if len(self.columns) > 1 else block
+        return not rows or self._parse.attempt(rows) is not None
+
+    def _complaint(self, record: bytes) -> str:
+        try:
+            text = record.decode()
+        except UnicodeDecodeError as error:
+            byte = record[error.start]
+            return (
+                f"byte 0x{byte:02x} is not UTF-8 text. Convert the file, as in "
+                f"iconv -f LATIN1 -t UTF-8 OLD > NEW if that is what it is."
+            )
+        cells = text.count(self.delimiter) + 1
+        if cells != len(self.columns) and '"' not in text:
+            return (
+                f"{cells} cells where the header has {len(self.columns)} (delimiter {self.delimiter!r}). "
+                f"Correct the row, or give the delimiter if it is another."
+            )
+        return (
+            f"the quotes and cells of this row do not fit the header's {len(self.columns)} columns "
+            f"({self._parse.complaint(record)}). Put a cell with quotes, delimiters or newlines in quotes, "
+            f"and double the quotes inside."
+        )
+
+
+class _Parser:
+    """Blocks of whole rows to frames, None where a row does not have as many cells as the header."""
+
+    def __init__(self, columns: list[str], delimiter: str) -> None:
+        self.schema = dict.fromkeys(columns, pl.String())
+        self._delimiter = delimiter
+
+    def attempt(self, block: bytes) -> pl.DataFrame | None:
+        try:
+            frame = self._read(block)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return None
+        if b'"' in block and any(frame.select((pl.all() == "").any()).row(0)):
+            frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
+        # Polars fills up short rows in silence, and takes blank lines for such.
+        if frame.width > 1 and frame[:, -1].null_count() and not self._is_rectangular(frame, block):
+            return None
+        return frame
+
+    def complaint(self, block: bytes) -> str:
+        try:
+            self._read(block)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            return reason(error)
+        return "too few cells"
+
+    def _read(self, block: bytes) -> pl.DataFrame:
+        return pl.read_csv(block, has_header=False, separator=self._delimiter, schema=self.schema)
+
+    def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
+        """Compare the delimiters there are with those that the frame accounts for."""
+        found = int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord(self._delimiter)))
+        if b'"' in block:
+            inside = frame.select(pl.all().str.count_matches(self._delimiter, literal=True).sum())
+            found -= sum(inside.row(0))
+        return found == frame.height * (frame.width - 1)
+
+
+def without_blank_lines(block: bytes) -> bytes:
+    r"""Return the block without its blank lines, those inside quotes excepted.
+
+    >>> without_blank_lines(b'1,2\n\n3,"\n\n"\n')
+    b'1,2\n3,"\n\n"\n'
+    """
+    return re.sub(rb'("[^"]*")|^\r?\n', lambda found: found[1] or b"", block, flags=re.MULTILINE)
+
+
+def sniffed(header: str) -> str:
+    """Return the delimiter that is commonest in the header, outside quotes."""
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(DELIMITERS, key=bare.count)
+
+
+def _header_text(blocks: RecordBlocks) -> str:
+    name = blocks.stream.name
+    record = blocks.first_record()
+    while record and not record.strip():
+        record = blocks.first_record()
+    if not record:
+        raise TableError(f"{name} is empty; a table begins with a line of column names.")
+    if b"\0" in record:
+        raise TableError(
+            f"{name}, line 1: a NUL byte. This is no UTF-8 text; give the format if it is another."
+        )
+    try:
+        header = record.decode()
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"{name}, line 1: the column names are not UTF-8 text. Convert the file, as in "
+            f"iconv -f LATIN1 -t UTF-8 OLD > NEW if that is what it is."
+        ) from error
+    header = header.rstrip("\r\n")
+    if "\r" in header:
+        raise TableError(
+            f"{name}, line 1: carriage returns without newlines. Convert the line ends: "
+            f"tr '\\r' '\\n' < OLD > NEW."
+        )
+    return header
+
+
+def _names(header: str, delimiter: str, file: str) -> list[str]:
+    try:
+        names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise TableError(f"{file}, line 1: the column names cannot be read: {error}.") from error
+    seen: set[str] = set()
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            raise TableError(
+                f"{file}, line 1: column {place} has no name. Name it (pandas leaves the index without one; "
+                f"write with index=False)."
+            )
+        if name in seen:
+            raise TableError(f"{file}, line 1: two columns are called {name!r}. Rename one.")
+        seen.add(name)
+    return names

@@ -1,0 +1,228 @@
+"""Where an output goes: a pipe, a file put in place at the end, or one that a later run goes on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from rankad.tables.errors import TableError
+
+__all__ = ["Destination", "PartFile", "Pipe", "Resumable"]
+
+_JOURNAL_VERSION = 1
+
+
+class Destination:
+    """Bytes go to `file`; `finish` or `abandon` ends it."""
+
+    name: str
+    file: IO[bytes]
+    size: int = 0
+    position: Any = None
+    state: Any = None
+    columns: list[str] | None = None
+
+    def commit(self, position: Any, state: Any, columns: list[str]) -> None:
+        """Record how far the run has come, where that can be done."""
+
+    def finish(self) -> None:
+        """Make the output final."""
+        raise NotImplementedError
+
+    def abandon(self) -> None:
+        """Undo what can be undone."""
+        raise NotImplementedError
+
+
+class Pipe(Destination):
+    """Standard output, or a device; there is nothing to undo."""
+
+    def __init__(self, path: str) -> None:
+        self.name = "standard output" if path == "-" else path
+        # Never renamed over: /dev/null must stay what it is.
+        self.file = sys.stdout.buffer if path == "-" else _opened(Path(path), "wb")
+
+    def commit(self, position: Any, state: Any, columns: list[str]) -> None:
+        """Let the reader at the other end have the rows."""
+        self.file.flush()
+
+    def finish(self) -> None:
+        """Flush."""
+        self.file.flush()
+        if self.file is not sys.stdout.buffer:
+            self.file.close()
+
+    def abandon(self) -> None:
+        """Close a device."""
+        if self.file is not sys.stdout.buffer:
+            self.file.close()
+
+
+class PartFile(Destination):
+    """A temporary file beside the target that takes its place at the end."""
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        self.target = Path(os.path.realpath(path))
+        self.path = self.target.with_name(f"{self.target.name}.{secrets.token_hex(4)}.part")
+        self.file = _opened(self.path, "xb")
+
+    def finish(self) -> None:
+        """Put the file in its place, once it is on the disk."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        os.replace(self.path, self.target)
+        sync_folder(self.target.parent)
+
+    def abandon(self) -> None:
+        """Remove the file."""
+        with suppress(OSError):
+            self.file.close()
+        self.path.unlink(missing_ok=True)
+
+
+class Resumable(Destination):
+    """``NAME.part`` and a journal, ``NAME.part.json``, that says how many of its bytes count.
+
+    A run that was killed leaves both. The next one cuts the file to what the journal vouches for and goes on.
+    """
+
+    def __init__(self, path: str, fingerprint: Any) -> None:
+        self.name = path
+        self.target = Path(os.path.realpath(path))
+        self.path = self.target.with_name(f"{self.target.name}.part")
+        self._journal = self.target.with_name(f"{self.target.name}.part.json")
+        # What JSON makes of it is what it will be compared with.
+        self._fingerprint = json.loads(json.dumps(fingerprint))
+        self.file = _opened(self.path, "rb+" if self.path.exists() else "wb")
+        try:
+            _lock(self.file, self.path)
+            self._take_up(self._recorded())
+        except BaseException:
+            self.file.close()
+            raise
+
+    def _recorded(self) -> dict[str, Any]:
+        """Return what the journal says, nothing if there is none."""
+        try:
+            text = self._journal.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise TableError(f"Cannot open {str(self._journal)!r}: {error.strerror}.") from error
+        try:
+            record = json.loads(text)
+            if (
+                record["version"] != _JOURNAL_VERSION
+                or type(record["bytes"]) is not int
+                or record["bytes"] < 0
+            ):
+                raise ValueError("not a journal of this version")
+            return {key: record[key] for key in ("bytes", "position", "state", "fingerprint", "columns")}
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise TableError(f"{self._journal} cannot be read. {self._remedy}") from error
+
+    def _take_up(self, record: dict[str, Any]) -> None:
+        # Bytes without a journal were never committed.
+        there = self.file.seek(0, os.SEEK_END)
+        if record and there == 0 and record["bytes"]:
+            # A journal that outlived its file: the run before was put in place, and then interrupted.
+            record = {}
+        if record:
+            if record["fingerprint"] != self._fingerprint:
+                raise TableError(
+                    f"{self.path} was begun with something else{self._difference(record['fingerprint'])}. "
+                    f"{self._remedy}"
+                )
+            if record["bytes"] > there:
+                raise TableError(
+                    f"{self.path} has {there:,} bytes of the {record['bytes']:,} that were written. "
+                    f"{self._remedy}"
+                )
+            self.position, self.state = record["position"], record["state"]
+            self.columns = record["columns"] or None
+        self.size = record.get("bytes", 0)
+        self.file.truncate(self.size)
+        self.file.seek(self.size)
+
+    def _difference(self, before: Any) -> str:
+        now = self._fingerprint
+        if not (isinstance(before, dict) and isinstance(now, dict)):
+            return ""
+        keys = [key for key in now | before if key not in now or key not in before or now[key] != before[key]]
+        return f" ({', '.join(keys)} changed)"
+
+    @property
+    def _remedy(self) -> str:
+        return f"To begin anew, remove {self.path} and {self._journal}."
+
+    def commit(self, position: Any, state: Any, columns: list[str]) -> None:
+        """Bring the rows to the disk, then the journal that vouches for them."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        record = {
+            "version": _JOURNAL_VERSION,
+            "bytes": self.file.tell(),
+            "position": position,
+            "state": state,
+            "fingerprint": self._fingerprint,
+            "columns": columns,
+        }
+        fresh = self._journal.with_suffix(".new")
+        with open(fresh, "w", encoding="utf-8") as file:
+            json.dump(record, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, self._journal)
+        sync_folder(self.target.parent)
+
+    def finish(self) -> None:
+        """Put the file in its place; the journal has served."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        os.replace(self.path, self.target)
+        self._journal.unlink(missing_ok=True)
+        self.file.close()
+        sync_folder(self.target.parent)
+
+    def abandon(self) -> None:
+        """Keep what was committed; what was not is cut off when the run goes on."""
+        with suppress(OSError):
+            self.file.close()
+        if not self._journal.exists():
+            self.path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a renaming durable, where folders can be synced."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _opened(path: Path, mode: str) -> IO[bytes]:
+    try:
+        return open(path, mode)
+    except OSError as error:
+        raise TableError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Refuse to write beside another run."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise TableError(f"{path} is being written by another run; wait for it, or stop it.") from error

@@ -1,0 +1,200 @@
+"""Tables from files, batch by batch: CSV, JSON lines, Parquet, Arrow, NumPy."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankad.tables.arrow import ArrowReader
+from rankad.tables.delimited import DelimitedReader
+from rankad.tables.errors import TableError
+from rankad.tables.json_lines import JsonLinesReader
+from rankad.tables.numbers import read_numbers
+from rankad.tables.numpy_files import NumpyReader
+from rankad.tables.output import TableWriter, open_output
+from rankad.tables.parquet import ParquetReader
+from rankad.tables.reader import Position, TableReader
+from rankad.tables.streams import ByteStream
+from rankad.tables.suffixes import format_of
+
+__all__ = [
+    "FORMATS",
+    "Position",
+    "TableError",
+    "TableReader",
+    "TableWriter",
+    "as_numbers",
+    "file_identity",
+    "open_output",
+    "open_table",
+]
+
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
+
+# Larger batches leave the processor's caches: 8 MiB were parsed faster than 32.
+_BATCH_BYTES = 8 << 20
+_LEAST_BATCH_BYTES = 64
+_IDENTITY_BYTES = 1 << 20
+_MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"\x93NUMPY": "npy",
+    b"PK": "npz",
+}
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    batch_bytes: int = _BATCH_BYTES,
+    start: Mapping[str, Any] | None = None,
+    delimiter: str | None = None,
+) -> TableReader:
+    r"""Open a table; iterating over it yields polars frames of about `batch_bytes` each.
+
+    Memory stays at a few batches, whatever the size of the file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, ``-`` for standard input. CSV and JSON lines may be compressed by gzip or zstd.
+    format : {"csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz"} or None
+        None tells it from the name, and where that says nothing from the first bytes.
+    batch_bytes : int
+        Size of a batch; no row of CSV or JSON lines may be longer.
+    start : mapping or None
+        The `position` of an earlier reader of the same file, to go on where it was.
+    delimiter : str or None
+        Of CSV; None takes the commonest in the header among ``,``, ``;``, tab and ``|``.
+
+    Returns
+    -------
+    TableReader
+        Columns of CSV are text, exactly as in the file; `as_numbers` makes numbers of them.
+
+    Raises
+    ------
+    TableError
+        Here or while iterating, if the table cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "pumps.csv")
+    ...     _ = path.write_text("id,flow\n7,1.50\n8,\n")
+    ...     with open_table(path) as table:
+    ...         print(table.columns, [frame.rows() for frame in table])
+    ['id', 'flow'] [[('7', '1.50'), ('8', None)]]
+    """
+    path = os.fspath(path)
+    _check(format, batch_bytes, delimiter)
+    if path != "-" and Path(path).is_dir():
+        raise TableError(f"{path} is a folder; give a file.")
+    stream = ByteStream(path)
+    try:
+        return _reader(stream, path, format, batch_bytes, start, delimiter)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _reader(
+    stream: ByteStream,
+    path: str,
+    format: str | None,
+    batch_bytes: int,
+    start: Mapping[str, Any] | None,
+    delimiter: str | None,
+) -> TableReader:
+    if format is None:
+        format = format_of(path) or _sniffed(stream)
+    if format == "jsonl":
+        return JsonLinesReader(stream, batch_bytes=batch_bytes, start=start)
+    if format in ("csv", "tsv"):
+        tab = "\t" if format == "tsv" else None
+        return DelimitedReader(
+            stream, format=format, batch_bytes=batch_bytes, start=start, delimiter=delimiter or tab
+        )
+    if format in ("npy", "npz"):
+        return NumpyReader(stream, format=format, batch_bytes=batch_bytes, start=start)
+    if not stream.peek(1):
+        raise TableError(f"{stream.name} is empty.")
+    if format == "arrow":
+        return ArrowReader(stream, path, batch_bytes=batch_bytes, start=start)
+    if stream.size is None or stream.compressed:
+        raise TableError(
+            f"{stream.name} cannot be read as Parquet, which needs a plain file; save it and give the path, "
+            f"or send CSV."
+        )
+    size = stream.size
+    stream.close()
+    return ParquetReader(path, size=size, batch_bytes=batch_bytes, start=start)
+
+
+def _check(format: str | None, batch_bytes: int, delimiter: str | None) -> None:
+    if format is not None and format not in FORMATS:
+        raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    if batch_bytes < _LEAST_BATCH_BYTES:
+        raise TableError(f"batch_bytes must be {_LEAST_BATCH_BYTES} or more, got {batch_bytes}.")
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'):
+        raise TableError(f"delimiter must be one ASCII character such as ';', got {delimiter!r}.")
+
+
+def _sniffed(stream: ByteStream) -> str:
+    head = stream.peek(64)
+    for magic, format in _MAGIC.items():
+        if head.startswith(magic):
+            return format
+    return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "csv"
+
+
+def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int = 0) -> pl.DataFrame:
+    """Return the frame with the columns as Float64, null where a value is missing.
+
+    Parameters
+    ----------
+    frame : polars DataFrame
+    columns : iterable of str
+        In text, an empty cell, NA, N/A, NaN, null and None stand for a missing value.
+    rows_before : int
+        The reader's `rows_before`, so that an error can tell the row.
+
+    Examples
+    --------
+    >>> as_numbers(pl.DataFrame({"a": ["1.5", "NA"], "b": ["x", "y"]}), ["a"]).rows()
+    [(1.5, 'x'), (None, 'y')]
+    """
+    try:
+        numbers = [
+            pl.Series(name, read_numbers(frame[name], rows_before), nan_to_null=True) for name in columns
+        ]
+    except pl.exceptions.ColumnNotFoundError as error:
+        raise TableError(f"there is no such column: {error}") from error
+    except ValueError as error:
+        raise TableError(str(error)) from error
+    return frame.with_columns(numbers)
+
+
+def file_identity(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what tells a file from another, at no cost of reading it all: for fingerprints of resumed runs.
+
+    Its size, time of change, and SHA-256 of its first and last mebibyte.
+    """
+    try:
+        with open(path, "rb") as file:
+            about = os.fstat(file.fileno())
+            digest = hashlib.sha256(file.read(_IDENTITY_BYTES))
+            file.seek(max(0, about.st_size - _IDENTITY_BYTES))
+            digest.update(file.read(_IDENTITY_BYTES))
+    except OSError as error:
+        raise TableError(f"Cannot open {os.fspath(path)!r}: {error.strerror}.") from error
+    return {"size": about.st_size, "changed": about.st_mtime_ns, "sha256": digest.hexdigest()}

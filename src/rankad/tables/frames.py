@@ -1,0 +1,98 @@
+"""What users pass as a table to a polars frame, or an error that names the column at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+__all__ = ["as_frame"]
+
+
+def as_frame(table: Any) -> pl.DataFrame:
+    """Return a table as a polars frame.
+
+    Parameters
+    ----------
+    table : polars or pandas DataFrame, pyarrow Table, or dict of columns
+        Columns of a dict are lists or one-dimensional arrays of the same length.
+
+    Examples
+    --------
+    >>> as_frame({"a": [1, 2.5], "b": ["x", None]}).dtypes
+    [Float64, String]
+    """
+    if isinstance(table, pl.DataFrame):
+        return table
+    if isinstance(table, Mapping):
+        return _of_columns(table.items())
+    library = type(table).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(table, "columns"):
+        return _of_columns((name, table.iloc[:, i]) for i, name in enumerate(table.columns))
+    if library == "pyarrow" and hasattr(table, "column_names"):
+        _check_names(table.column_names)
+        found = pl.from_arrow(table)
+        assert isinstance(found, pl.DataFrame)
+        return found
+    raise TypeError(
+        f"a table must be a polars or pandas DataFrame, a pyarrow Table or a dict of columns, got "
+        f"{type(table).__name__}; name the columns of an array, as in dict(zip(names, X.T))."
+    )
+
+
+def _of_columns(columns: Iterable[tuple[Any, Any]]) -> pl.DataFrame:
+    found = [_series(str(name), values) for name, values in columns]
+    _check_names([series.name for series in found])
+    lengths = {series.name: len(series) for series in found}
+    if len(set(lengths.values())) > 1:
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        raise ValueError(
+            f"all columns must have the same length, but {short!r} has {lengths[short]} values and {long!r} "
+            f"{lengths[long]}."
+        )
+    return pl.DataFrame({series.name: series for series in found})
+
+
+def _check_names(names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(
+            f"column names must differ, but {', '.join(map(repr, twice))} comes twice; rename one."
+        )
+
+
+def _series(name: str, values: Any) -> pl.Series:
+    if isinstance(values, pl.Series):
+        return values.alias(name)
+    plain = getattr(values, "dtype", None)
+    if isinstance(plain, np.dtype) and plain.kind in "biuf" and plain.itemsize <= 8:
+        values = np.asarray(values)
+        if values.ndim == 1:
+            return pl.Series(name, values)
+    # pandas says what is missing; its categories stay categories, whatever they look like.
+    category = str(plain) == "category"
+    if hasattr(values, "isna"):
+        values = values.astype(object).where(values.notna(), None)
+    try:
+        cells = values.tolist() if hasattr(values, "tolist") else list(values)
+        series = _of_cells(name, cells)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise ValueError(
+            f"column {name!r} cannot be read as numbers, booleans or text ({error}); turn it into one of "
+            f"them, or drop it."
+        ) from error
+    return series.cast(pl.String).cast(pl.Categorical) if category else series
+
+
+def _of_cells(name: str, cells: list[Any]) -> pl.Series:
+    try:
+        return pl.Series(name, cells)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        pass
+    try:
+        return pl.Series(name, cells, dtype=pl.Float64)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        # Numbers and text side by side: text, as it would be in a file.
+        return pl.Series(name, [None if cell is None or cell != cell else str(cell) for cell in cells])

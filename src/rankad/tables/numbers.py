@@ -1,0 +1,87 @@
+"""Cells of a column to numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import Floats, Ints
+from rankad.tables.errors import TableError
+
+__all__ = ["MISSING", "all_numbers", "parse", "read_numbers", "unread"]
+
+# What stands for a missing number in text, in lower case. Words that parse as a number (nan) need no mention.
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+
+
+def read_numbers(series: pl.Series, first_row: int = 0) -> Floats:
+    """Return a column as float64, NaN where a value is missing.
+
+    Parameters
+    ----------
+    series : polars Series of shape (n,)
+        Numbers, booleans, durations (in seconds) or text. In text, an empty cell, NA, N/A, NaN, null and
+        None stand for a missing value.
+    first_row : int
+        How many rows came before this batch, for error messages.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> read_numbers(pl.Series("a", ["1.5", " -2", "NA", None]))
+    array([ 1.5, -2. ,  nan,  nan])
+    """
+    kind = series.dtype
+    if isinstance(kind, pl.Duration):
+        return parse(series.dt.total_microseconds()) / 1e6
+    if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null) or _is_text(kind)):
+        raise TableError(
+            f"column {series.name!r} must hold numbers, as it did when the detector was fitted, but is of "
+            f"type {kind}; turn it into numbers."
+        )
+    numbers = parse(series)
+    if _is_text(kind):
+        wrong = unread(series, numbers)
+        if wrong.size:
+            row = int(wrong[0])
+            raise TableError(
+                f"column {series.name!r} must hold numbers, but data row {first_row + row + 1:,} (the first "
+                f"row is 1) has {series[row]!r}; correct the cell, or leave it empty if the value is missing."
+            )
+    return numbers
+
+
+def all_numbers(series: pl.Series) -> bool:
+    """Tell whether every cell of a text column is a number or missing, and at least one is a number."""
+    head = series.head(100)
+    if unread(head, parse(head)).size:
+        return False
+    numbers = parse(series)
+    return bool(np.isfinite(numbers).any()) and not unread(series, numbers).size
+
+
+def parse(series: pl.Series) -> Floats:
+    """Return what can be read as numbers, NaN elsewhere."""
+    if not _is_text(series.dtype):
+        return series.cast(pl.Float64).to_numpy()
+    text = series.cast(pl.String)
+    numbers = text.cast(pl.Float64, strict=False)
+    if numbers.null_count() > text.null_count():
+        # Blanks around a number are rare enough to be looked for only where something could not be read.
+        numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
+    return numbers.to_numpy()
+
+
+def unread(series: pl.Series, numbers: Floats) -> Ints:
+    """Return the rows whose text is neither a number nor a word for a missing one."""
+    blank = np.flatnonzero(np.isnan(numbers))
+    words = series.cast(pl.String).gather(blank)
+    known = words.str.strip_chars().str.to_lowercase().is_in(list(MISSING)) | words.is_null()
+    return np.asarray(blank[~known.fill_null(True).to_numpy()])
+
+
+def _is_text(kind: pl.DataType) -> bool:
+    return kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))

@@ -1,0 +1,246 @@
+"""Tables to files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib.util import find_spec
+from types import TracebackType
+from typing import IO, Any, cast
+
+import polars as pl
+
+from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable
+from rankad.tables.errors import TableError, blamed_on
+from rankad.tables.suffixes import compression_of, format_of
+
+__all__ = ["TableWriter", "open_output"]
+
+_TEXT = ("csv", "tsv", "jsonl")
+_COLUMNAR = ("parquet", "arrow")
+
+
+class TableWriter(ABC):
+    """A table that is written frame by frame; a context manager.
+
+    Leaving the ``with`` block without an error puts the file in its place; an error leaves what was there.
+
+    Attributes
+    ----------
+    position : Any
+        Where to start the reader: what the last `commit` of the interrupted run recorded, None if none was.
+    state : Any
+        What it recorded beside that.
+    """
+
+    def __init__(self, destination: Destination) -> None:
+        self._destination = destination
+        self._columns: list[str] | None = destination.columns
+        self.position = destination.position
+        self.state = destination.state
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Append the rows of a frame; all frames have the same columns."""
+        if self._columns is None:
+            self._columns = frame.columns
+        if frame.columns != self._columns:
+            raise TableError(
+                f"every frame written to {self._destination.name} must have the columns {self._columns}, got "
+                f"{frame.columns}."
+            )
+        self._write(frame)
+
+    @abstractmethod
+    def _write(self, frame: pl.DataFrame) -> None: ...
+
+    def commit(self, position: Any, state: Any = None) -> None:
+        """Make durable what has been written, and record with it where the reader is.
+
+        Parameters
+        ----------
+        position : JSON-able
+            The reader's `position`.
+        state : JSON-able
+            What else the run needs to go on, counts for instance.
+        """
+        self._destination.commit(position, state, self._columns or [])
+
+    def close(self) -> None:
+        """Finish the table and put it in its place."""
+        self._destination.finish()
+
+    def discard(self) -> None:
+        """Leave nothing, or with `resume` what was committed."""
+        self._destination.abandon()
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.discard()
+            raise
+
+
+def open_output(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    resume: bool = False,
+    fingerprint: Any = None,
+) -> TableWriter:
+    """Open a table for writing.
+
+    Rows go to a temporary file beside the target, which takes its place when all went well. A file that is
+    there already is replaced then.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, ``-`` for standard output. A suffix .gz or .zst compresses CSV and JSON lines.
+    format : {"csv", "tsv", "jsonl", "parquet", "arrow"} or None
+        None tells it from the name; standard output is CSV then.
+    delimiter : str or None
+        Of CSV: a comma, of TSV a tab.
+    inputs : iterable of paths
+        Files that must not be overwritten.
+    resume : bool
+        Keep what was committed in ``PATH.part`` if the run is interrupted, and go on from there if it is
+        there already. For CSV and JSON lines that are not compressed.
+    fingerprint : JSON-able
+        With `resume`: what the output depends on. It must be the same in the run that goes on.
+
+    Examples
+    --------
+    >>> with open_output("-") as table:  # doctest: +SKIP
+    ...     table.write(pl.DataFrame({"p_value": [0.25]}))
+    """
+    path = os.fspath(path)
+    format = format or format_of(path) or ("csv" if path == "-" else None)
+    compression = compression_of(path)
+    if format not in (*_TEXT, *_COLUMNAR):
+        raise TableError(
+            f"{path} cannot be written as {format or 'a table: its suffix says nothing'}; formats are "
+            f"{', '.join((*_TEXT, *_COLUMNAR))}."
+        )
+    _refuse_inputs(path, inputs)
+    streams = path == "-" or (os.path.exists(path) and not os.path.isfile(path))
+    if resume and (streams or compression or format not in _TEXT):
+        raise TableError(f"resume needs a file of CSV or JSON lines that is not compressed, got {path}.")
+    if format in _COLUMNAR:
+        if streams or compression:
+            raise TableError(
+                f"{format} is written to plain files only, got {path}; write CSV or JSON lines there."
+            )
+        if find_spec("pyarrow") is None:
+            raise TableError(f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
+        return _ColumnarWriter(PartFile(path), format)
+    destination = Pipe(path) if streams else Resumable(path, fingerprint) if resume else PartFile(path)
+    try:
+        return _TextWriter(destination, format, delimiter, compression)
+    except BaseException:
+        destination.abandon()
+        raise
+
+
+def _refuse_inputs(path: str, inputs: Iterable[str | os.PathLike[str]]) -> None:
+    for given in inputs:
+        with suppress(OSError):
+            if os.path.samefile(path, given):
+                raise TableError(f"{path} is also read from; write to another file.")
+
+
+class _TextWriter(TableWriter):
+    """CSV and JSON lines."""
+
+    def __init__(
+        self, destination: Destination, format: str, delimiter: str | None, compression: str | None
+    ) -> None:
+        super().__init__(destination)
+        self._format = format
+        self._delimiter = delimiter or ("\t" if format == "tsv" else ",")
+        self._header_due = format != "jsonl" and destination.size == 0
+        self._file: IO[bytes] = _compressed(destination, compression)
+
+    def _write(self, frame: pl.DataFrame) -> None:
+        # Through a buffer: given a file, polars would write past Python's own buffer.
+        buffer = io.BytesIO()
+        with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+            if self._format == "jsonl":
+                frame.write_ndjson(buffer)
+            else:
+                frame.write_csv(buffer, separator=self._delimiter, include_header=self._header_due)
+        self._header_due = False
+        self._file.write(buffer.getbuffer())
+
+    def close(self) -> None:
+        if self._file is not self._destination.file:
+            self._file.close()
+        super().close()
+
+
+class _ColumnarWriter(TableWriter):
+    """Parquet and Arrow."""
+
+    def __init__(self, destination: Destination, format: str) -> None:
+        super().__init__(destination)
+        self._format = format
+        self._schema: pl.Schema | None = None
+        self._writer: Any = None
+
+    def _write(self, frame: pl.DataFrame) -> None:
+        if self._schema is None:
+            self._schema = frame.schema
+        with blamed_on(f"{self._destination.name}: a column changed its type from one batch to another"):
+            frame = frame.cast(self._schema)
+        with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+            rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if self._writer is None:
+                self._writer = self._opened(rows.schema)
+            self._writer.write_table(rows)
+
+    def _opened(self, schema: Any) -> Any:
+        import pyarrow.parquet
+
+        if self._format == "parquet":
+            return pyarrow.parquet.ParquetWriter(self._destination.file, schema, compression="zstd")
+        return pyarrow.ipc.new_file(self._destination.file, schema)
+
+    def close(self) -> None:
+        if self._writer is None:
+            raise TableError(f"{self._destination.name}: no frame was written; a table needs columns.")
+        self._writer.close()
+        super().close()
+
+    def discard(self) -> None:
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.close()
+        super().discard()
+
+
+def _compressed(destination: Destination, compression: str | None) -> IO[bytes]:
+    if compression == "gzip":
+        return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=destination.file, mtime=0))
+    if compression == "zstd":
+        try:
+            import zstandard
+        except ImportError as error:
+            raise TableError(
+                f"{destination.name} needs zstd; pip install zstandard, or write .gz."
+            ) from error
+        return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(destination.file, closefd=False))
+    return destination.file

@@ -1,0 +1,101 @@
+"""What all readers of tables have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+import polars as pl
+
+from rankad.tables.errors import TableError
+
+__all__ = ["Position", "TableReader"]
+
+Position = dict[str, Any]
+
+
+class TableReader(ABC):
+    """A table, batch by batch: iterate over it for polars frames.
+
+    Attributes
+    ----------
+    name : str
+        Where the table comes from, for messages.
+    format : str
+        One of "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz".
+    columns : list of str
+        Names of the columns, the same in every batch.
+    total : int or None
+        Size of the table in `unit`, None if it cannot be known (standard input).
+    unit : str
+        "bytes" or "rows", of `total` and `done`.
+    rows : int
+        Rows handed out so far, with those before the start.
+    rows_before : int
+        Rows before those of the last batch; they number its rows in messages.
+    """
+
+    name: str
+    format: str
+    columns: list[str]
+    total: int | None
+    unit: str
+    rows: int = 0
+    rows_before: int = 0
+
+    @property
+    @abstractmethod
+    def done(self) -> int:
+        """How much has been read, in `unit`."""
+
+    @property
+    def position(self) -> Position:
+        """Where the next batch begins, to be passed as ``open_table(..., start=position)``; JSON-able."""
+        return {"format": self.format, "rows": self.rows}
+
+    @abstractmethod
+    def _next_batch(self) -> pl.DataFrame | None:
+        """Return the next rows, None at the end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+    def __iter__(self) -> TableReader:
+        return self
+
+    def __next__(self) -> pl.DataFrame:
+        frame = self._next_batch()
+        while frame is not None and not frame.height:
+            frame = self._next_batch()
+        if frame is None:
+            self.close()
+            raise StopIteration
+        self.rows_before = self.rows
+        self.rows += frame.height
+        return frame
+
+    def __enter__(self) -> TableReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def checked_start(start: Mapping[str, Any] | None, format: str, *counts: str) -> dict[str, int]:
+    """Return the counts of a position, zeros for None, or raise for one of another file."""
+    if start is None:
+        return dict.fromkeys(counts, 0)
+    if not isinstance(start, Mapping) or start.get("format") != format:
+        raise TableError(f"start must be a position in a table of format {format!r}, got {start!r:.200}.")
+    found = {}
+    for count in counts:
+        value = start.get(count)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+            raise TableError(f"start must have a whole number {count!r}, got {value!r:.200}.")
+        found[count] = value
+    return found
