@@ -5,8 +5,24 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 _SECONDS_BETWEEN_LINES = 5.0
+
+# Gets the label, the steps done, and how many there are.
+Listener = Callable[[str, int, int], None]
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def told_to(listener: Listener) -> Iterator[None]:
+    """Tell every step to `listener`, from whatever thread, while the block runs; nothing is written then."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 class Progress:
@@ -34,6 +50,9 @@ class Progress:
         """Count one step; may be called from any thread."""
         with self._lock:
             self._done += 1
+            if _listeners:
+                _listeners[-1](self._label, self._done, self._total)
+                return
             now = time.monotonic()
             on_terminal = sys.stderr.isatty()
             last = self._done == self._total
@@ -48,5 +67,5 @@ class Progress:
 
     def finish(self) -> None:
         """End the line."""
-        if self._shown and sys.stderr.isatty():
+        if self._shown and not _listeners and sys.stderr.isatty():
             sys.stderr.write("\n")

@@ -1,21 +1,27 @@
-"""The command ``rankad``."""
+"""The command ``rankad``: thin shells over the package, one module for each command."""
 
+import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 __all__ = ["main"]
 
-_FAILED, _MISUSED, _INTERRUPTED = 1, 2, 130
-_EXTRA = "pip install 'rankad[experiments]'"
+_FAILED, _MISUSED, _INTERRUPTED, _TERMINATED = 1, 2, 130, 143
+# As of any tool in a pipe whose reader wants no more.
+_UNREAD = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and exit: 0 if all went well, 2 if it was called wrongly, 1 if something else failed.
+    """Run the command and exit.
 
-    An error is one line on standard error; ``--verbose`` adds the trace.
+    The status is 0 if all went well, 3 if there were alarms and ``--fail-on-alarm`` was given, 1 if something
+    failed, 2 if it was called wrongly, 130 if it was interrupted. An error is one line on standard error;
+    ``--verbose`` adds the trace.
 
     Parameters
     ----------
@@ -23,20 +29,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Those of the process if not given.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    verbose = "--verbose" in given
+    if arguments is None:
+        # So that a run that is told to end leaves no temporary files.
+        signal.signal(signal.SIGTERM, _terminate)
     try:
-        status = _app()(args=given, prog_name="rankad", standalone_mode=False)
+        with _short_warnings():
+            status = _app()(args=given, prog_name="rankad", standalone_mode=False)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         status = _INTERRUPTED
+    except BrokenPipeError:
+        _forget_output()
+        status = _UNREAD
     except Exception as error:
-        status = _report(error, verbose)
+        status = _report(error, given)
     # Typer may also turn an interruption into its status without a word.
     if status == _INTERRUPTED:
-        _say("interrupted; what is finished is kept, the same command goes on from there")
+        _say(f"interrupted; {_left(given)}")
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _report(error: Exception, verbose: bool) -> int:
+def _app() -> Any:
+    """Build the Typer application; here, so that a missing extra is an error like any other."""
+    from rankad.cli.app import build
+
+    return build()
+
+
+def _report(error: Exception, given: list[str]) -> int:
     """Say in one line what is wrong, and return the exit status."""
     if type(error).__name__ == "Abort":
         return _INTERRUPTED
@@ -44,74 +64,57 @@ def _report(error: Exception, verbose: bool) -> int:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         text = str(format_message()) or "nothing to do"
-        _say(f"{text.rstrip('.')}. See rankad --help")
+        command = given[0] if given and not given[0].startswith("-") and getattr(error, "ctx", None) else ""
+        known = command and getattr(error.ctx, "info_name", None) == command  # type: ignore[attr-defined]
+        _say(f"{text.rstrip('.')}. See rankad {f'{command} ' if known else ''}--help")
         return _MISUSED
+    verbose = "--verbose" in given
     if verbose:
         traceback.print_exception(error)
-    missing = f"; run {_EXTRA}" if isinstance(error, ModuleNotFoundError) else ""
-    _say((str(error) or type(error).__name__) + missing + ("" if verbose else " (--verbose shows the trace)"))
+    text = _in_words(error)
+    if isinstance(error, ModuleNotFoundError):
+        text += f"; run pip install 'rankad[{'experiments' if 'reproduce' in given else 'cli'}]'"
+    # What users can mend needs no trace.
+    expected = isinstance(error, (ValueError, OSError)) or verbose
+    _say(text + ("" if expected else " (--verbose shows the trace)"))
     return _FAILED
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _left(given: list[str]) -> str:
+    """Say what an interruption leaves behind."""
+    if "reproduce" in given or "--resume" in given:
+        return "what is finished is kept, the same command goes on from there"
+    return "no file was changed"
 
 
 def _say(text: str) -> None:
     sys.stderr.write(f"rankad: {' '.join(text.split())}\n")
 
 
-def _app() -> Any:
-    """Build the Typer application; here, so that a missing extra is an error like any other."""
-    import typer
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Write the package's warnings as one line each, without the place in the code."""
 
-    app = typer.Typer(
-        add_completion=False, no_args_is_help=False, pretty_exceptions_enable=False, rich_markup_mode=None
-    )
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        _say(f"note: {message}")
 
-    @app.callback()
-    def rankad() -> None:
-        """Anomaly detection with a false-alarm rate you choose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = show
+        yield
 
-    @app.command("reproduce")
-    def _reproduce(
-        what: Annotated[
-            str,
-            typer.Argument(
-                metavar="WHAT", help="table-1, table-2, table-3, figure-1, figure-2, findings or all."
-            ),
-        ],
-        quick: Annotated[bool, typer.Option("--quick", help="A cheap look: one run, fewer rows.")] = False,
-        seed: Annotated[int, typer.Option(min=0, help="From which every run's seed is derived.")] = 0,
-        data: Annotated[
-            Path | None,
-            typer.Option(
-                exists=True,
-                file_okay=False,
-                help="The folder of the data sets. [default: RANKAD_DATA, else downloaded]",
-            ),
-        ] = None,
-        out: Annotated[Path, typer.Option(file_okay=False, help="The folder of the results.")] = Path(
-            "results"
-        ),
-        jobs: Annotated[
-            int | None,
-            typer.Option(
-                min=1,
-                help="Processes; several lengthen the times taken. [default: all cores, but one for table-3]",
-            ),
-        ] = None,
-        verbose: Annotated[bool, typer.Option("--verbose", help="Show the trace of an error.")] = False,
-    ) -> None:
-        """Reproduce a table or figure of the paper, the findings about its text, or all of them.
 
-        Finished parts are kept in the folder of the results: interrupted and called again, the command goes
-        on from there.
-        """
-        from rankad.experiments.reproduce import names, reproduce
-        from rankad.experiments.settings import Settings
+def _terminate(*_: Any) -> NoReturn:
+    sys.exit(_TERMINATED)
 
-        try:
-            names(what)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="WHAT") from error
-        settings = Settings(out=out, data=data, seed=seed, quick=quick, n_jobs=jobs)
-        reproduce(what, settings, lambda name: typer.echo(f"{name}: {out / name}.md"))
 
-    return app
+def _forget_output() -> None:
+    """Send what is still in the buffer nowhere, lest Python complain of it when it exits."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
