@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality research browser test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,10 @@ quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/qua
 
 research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 20 minutes)
 	$(PY) -m benchmarks.quality.research --out docs/quality --jobs $(JOBS)
+
+browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests

@@ -223,7 +223,7 @@ def test_no_alarm_by_chance_where_none_can_be():
     ],
 )
 def test_the_headline_holds_alarms_against_chance(n_alarms, verdict, said):
-    p_values = np.append(np.full(n_alarms, 0.01), np.full(1000 - n_alarms, 0.5))
+    p_values = np.append(np.full(n_alarms, 0.03), np.full(1000 - n_alarms, 0.5))
     head = headline(a_report(p_values=p_values, columns=[]))
     assert head.verdict == verdict
     assert said in head.text
@@ -231,6 +231,17 @@ def test_the_headline_holds_alarms_against_chance(n_alarms, verdict, said):
     assert "about 50 alarms" in head.text
     low, high = _chance_by_drawing(1000, 999, 50)
     assert f"between {low} and {high}." in head.text
+
+
+@pytest.mark.parametrize(("n_alarms", "n_sure"), [(52, 22), (52, 52), (25, 22)])
+def test_the_headline_does_not_miss_a_few_sure_ones_among_as_many_alarms_as_usual(n_alarms, n_sure):
+    _, most = _chance_by_drawing(1000, 999, 10)
+    assert most < n_sure
+    p_values = np.repeat([0.005, 0.03, 0.5], [n_sure, n_alarms - n_sure, 1000 - n_alarms])
+    head = headline(a_report(p_values=p_values, columns=[]))
+    assert head.verdict == "some"
+    assert f"There are {n_alarms}, no more than that. But {n_sure} would be alarms even at 1 %" in head.text
+    assert f"chance explains no more than {most}" in head.text
 
 
 def test_the_headline_says_when_no_alarm_is_possible_or_nothing_was_scored():

@@ -18,8 +18,9 @@ class Headline(NamedTuple):
     ----------
     n_alarms, n_rows, share, expected, usual : str
         Figures as they are written.
-    verdict : {"more", "usual", "fewer", "silent", "empty"}
-        More alarms than chance explains, as many as usual, fewer; none possible; no rows.
+    verdict : {"more", "some", "usual", "fewer", "silent", "empty"}
+        More alarms than chance explains; no more, but more at a stricter rate; as many as usual, fewer; none
+        possible; no rows.
     title, text : str
         That in words.
     """
@@ -61,6 +62,14 @@ def headline(data: ReportData) -> Headline:
             f"There are {count(n_alarms)}, about {count(round(more)) if more >= 10 else plain(more, 2)} more "
             f"than that. Among the alarms, those with the smallest p-values are the surest."
         )
+    elif (strictest := _level_of_surplus(data)) is not None:
+        n_sure, sure = data.p_values.n_alarms(strictest), chance_alarms(n_rows, n, strictest)
+        verdict, title = "some", "Some rows stand out"
+        text = chance + (
+            f"There {_are(n_alarms)}, no more than that. But {count(n_sure)} would be {_alarms(n_sure)} even "
+            f"at {percent(strictest)}, where chance explains no more than {count(sure.high)}: the most "
+            f"abnormal rows, first below, are worth a look."
+        )
     elif n_alarms < span.low:
         verdict, title = "fewer", "Fewer alarms than nominal rows raise"
         text = chance + (
@@ -75,6 +84,20 @@ def headline(data: ReportData) -> Headline:
         )
     share = percent(n_alarms / n_rows, 2) if n_rows else "–"
     return Headline(count(n_alarms), count(n_rows), share, expected, usual, verdict, title, text)
+
+
+def _level_of_surplus(data: ReportData) -> float | None:
+    """Return the strictest rate, stricter than alpha, at which there are more alarms than chance explains."""
+    n_rows, n = data.p_values.n_rows, data.model.n_calibration
+    for level in reversed(data.p_values.levels):
+        possible = level < data.alpha and attainable_levels(n, level) > 0
+        if possible and data.p_values.n_alarms(level) > chance_alarms(n_rows, n, level).high:
+            return level
+    return None
+
+
+def _alarms(n: int) -> str:
+    return "an alarm" if n == 1 else "alarms"
 
 
 def _are(n: int) -> str:
