@@ -38,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = _INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as ended:
+        # Typer makes an exit of it, with a status that says nothing.
+        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
+            raise
         _forget_output()
         status = _UNREAD
     except Exception as error:
@@ -64,9 +67,11 @@ def _report(error: Exception, given: list[str]) -> int:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         text = str(format_message()) or "nothing to do"
-        command = given[0] if given and not given[0].startswith("-") and getattr(error, "ctx", None) else ""
-        known = command and getattr(error.ctx, "info_name", None) == command  # type: ignore[attr-defined]
-        _say(f"{text.rstrip('.')}. See rankad {f'{command} ' if known else ''}--help")
+        end = "" if text.endswith(("?", ".")) else "."
+        # Errors of one command's options come with its context.
+        command = str(getattr(getattr(error, "ctx", None), "info_name", None) or "")
+        which = f"rankad {command}" if command in given else "rankad"
+        _say(f"{text}{end} See {which} --help")
         return _MISUSED
     verbose = "--verbose" in given
     if verbose:

@@ -1,0 +1,55 @@
+"""The Typer application: every command, and what they have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rankad.cli.calibrate import calibrate
+from rankad.cli.demo import demo
+from rankad.cli.explain import explain
+from rankad.cli.fit import fit
+from rankad.cli.inspect import inspect
+from rankad.cli.report import report
+from rankad.cli.reproduce import reproduce
+from rankad.cli.score import score
+
+__all__ = ["build"]
+
+
+def build() -> typer.Typer:
+    """Return the application. Modules of commands import nothing heavy before they run."""
+    app = typer.Typer(
+        add_completion=True,
+        no_args_is_help=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_rankad)
+    for command in (demo, fit, score, explain, report, inspect, calibrate, reproduce):
+        app.command()(command)
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from rankad import __version__
+
+        typer.echo(f"rankad {__version__}")
+        raise typer.Exit
+
+
+def _rankad(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Anomaly detection with a false-alarm rate you choose.
+
+    Learn from a table of normal rows, then give every new row a p-value: how unusual it is. Rows with a
+    p-value of at most alpha are alarms, and about that share of normal rows are false ones.
+
+    To see it work: rankad demo
+    """

@@ -1,0 +1,70 @@
+"""``rankad demo``: example tables, and the commands run on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankad.cli.options import Verbose
+
+if TYPE_CHECKING:
+    from rankad.cli.example import Example
+
+__all__ = ["demo"]
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", file_okay=False, help="Where the files go.")
+    ] = Path("rankad-demo"),
+    verbose: Verbose = False,
+) -> None:
+    """Try all of it on example tables.
+
+    Writes readings of a pump, then learns from the normal ones and finds what is wrong with the new ones.
+    Every command is printed before it runs, so that you can run it yourself.
+    """
+    from rankad.cli.app import build
+    from rankad.cli.example import make_example, write_table
+    from rankad.cli.screen import screen
+
+    example = make_example()
+    out.mkdir(parents=True, exist_ok=True)
+    write_table(out / "normal.csv", example.normal)
+    write_table(out / "new.csv", example.new)
+    screen().print(
+        f"{out / 'normal.csv'} has {len(example.normal):,} readings of a pump that ran well; "
+        f"{out / 'new.csv'} has {len(example.new):,} new ones, into which {len(example.planted)} anomalies "
+        f"were planted."
+    )
+    model = f"--model={out / 'pump.rankad'}"
+    app = build()
+    for command in (
+        ["fit", f"{out / 'normal.csv'}", model, "--id=reading", "--alpha=0.01"],
+        ["score", f"{out / 'new.csv'}", model, f"--out={out / 'scored.csv'}"],
+        ["explain", f"{out / 'new.csv'}", model, "--top=3"],
+        ["report", f"{out / 'new.csv'}", model, f"--out={out / 'report.html'}"],
+    ):
+        console = screen()
+        console.print()
+        console.print("$ rankad " + " ".join(command).replace("=", " "), style="bold cyan", soft_wrap=True)
+        app(args=command, prog_name="rankad", standalone_mode=False)
+    _print_caught(out, example)
+
+
+def _print_caught(out: Path, example: Example) -> None:
+    """Say which of the planted anomalies are alarms."""
+    import polars as pl
+
+    from rankad.cli.screen import plain_table, screen
+
+    console = screen()
+    alarms = pl.read_csv(out / "scored.csv")["alarm"]
+    caught = [bool(alarms[planted.row - 1]) for planted in example.planted]
+    console.print(f"\nOf the {len(caught)} anomalies planted, {sum(caught)} are alarms:\n")
+    table = plain_table("row", "planted", "", right=("row",))
+    for planted, found in zip(example.planted, caught, strict=True):
+        table.add_row(str(planted.row), planted.what, "alarm" if found else "missed")
+    console.print(table)

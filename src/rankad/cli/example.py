@@ -1,0 +1,119 @@
+"""Tables to try the command on: readings of pumps, normal ones and new ones with a few planted anomalies."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Example", "Planted", "make_example", "write_table"]
+
+COLUMNS = (
+    "reading",
+    "mode",
+    "valve_open",
+    "speed_rpm",
+    "flow_m3h",
+    "pressure_bar",
+    "power_kw",
+    "bearing_c",
+    "vibration_mms",
+)
+_MODES, _SPEEDS = ("steady", "eco", "boost"), {"steady": 1450.0, "eco": 1100.0, "boost": 1800.0}
+
+Row = dict[str, object]
+
+
+class Planted(NamedTuple):
+    """An anomaly: where it is (the first row is 1), and what was done."""
+
+    row: int
+    what: str
+
+
+class Example(NamedTuple):
+    """Rows to learn from, new rows, and what is wrong with some of them."""
+
+    normal: list[Row]
+    new: list[Row]
+    planted: list[Planted]
+
+
+def make_example(n_normal: int = 2_000, n_new: int = 500, seed: int = 0) -> Example:
+    """Make up readings of a pump: speed sets flow and pressure, both set power, power warms the bearing.
+
+    Some anomalies are out of any range; others, as power that does not fit flow and pressure, show in no
+    column alone.
+    """
+    rng = np.random.default_rng(seed)
+    normal = [_reading(rng, f"R{at:05d}") for at in range(1, n_normal + 1)]
+    new = [_reading(rng, f"R{at:05d}") for at in range(n_normal + 1, n_normal + n_new + 1)]
+    planted = []
+    places = np.sort(rng.choice(n_new, size=len(_FAULTS), replace=False)).tolist()
+    for at, fault in zip(places, rng.permutation(len(_FAULTS)).tolist(), strict=True):
+        new[at] = _faulty(rng, new[at], _FAULTS[fault])
+        planted.append(Planted(at + 1, _FAULTS[fault]))
+    return Example(normal, new, planted)
+
+
+def _reading(rng: np.random.Generator, name: str, mode: str | None = None) -> Row:
+    mode = mode or str(rng.choice(_MODES, p=(0.6, 0.25, 0.15)))
+    speed = rng.normal(_SPEEDS[mode], 40.0)
+    opened = bool(rng.random() < 0.9)
+    flow = speed / 1450 * (42.0 if opened else 18.0) * rng.normal(1.0, 0.03)
+    pressure = (speed / 1450) ** 2 * (6.5 if opened else 8.2) * rng.normal(1.0, 0.02)
+    power = flow * pressure / 36 / 0.7 * rng.normal(1.0, 0.03)
+    bearing = 31.0 + 2.1 * power + rng.normal(0.0, 1.2)
+    vibration = 1.1 * (speed / 1450) ** 1.5 * np.exp(rng.normal(0.0, 0.12))
+    missing = rng.random() < 0.02
+    return {
+        "reading": name,
+        "mode": mode,
+        "valve_open": "true" if opened else "false",
+        "speed_rpm": round(float(speed)),
+        "flow_m3h": round(float(flow), 2),
+        "pressure_bar": round(float(pressure), 2),
+        "power_kw": round(float(power), 2),
+        "bearing_c": round(float(bearing), 1),
+        "vibration_mms": None if missing else round(float(vibration), 2),
+    }
+
+
+_WORN = "worn impeller: power too high for its flow and pressure, though usual by itself"
+_BLOCKED = "blocked pipe: flow too low for its speed, though usual by itself"
+_CLOSED = "valve said to be closed, but water flows as if it were open"
+_SHAKING = "vibration far out of range"
+_HOT = "bearing too hot for the load"
+_MODE = "a mode never seen before"
+_GONE = "the pressure sensor sends nothing"
+_FAULTS = (_WORN, _BLOCKED, _CLOSED, _SHAKING, _HOT, _MODE, _GONE)
+
+
+def _faulty(rng: np.random.Generator, row: Row, fault: str) -> Row:
+    name = str(row["reading"])
+    row = _reading(rng, name, "eco" if fault == _WORN else "steady")
+    while row["valve_open"] == "false" or row["vibration_mms"] is None:
+        row = _reading(rng, name, str(row["mode"]))
+    if fault == _WORN:
+        power = 2.2 * float(str(row["power_kw"]))
+        row |= {"power_kw": round(power, 2), "bearing_c": round(31.0 + 2.1 * power, 1)}
+    changes: dict[str, Row] = {
+        _BLOCKED: {"flow_m3h": round(0.75 * float(str(row["flow_m3h"])), 2)},
+        _CLOSED: {"valve_open": "false"},
+        _SHAKING: {"vibration_mms": 9.4},
+        _HOT: {"bearing_c": round(float(str(row["bearing_c"])) + 21, 1)},
+        _MODE: {"mode": "bypass"},
+        _GONE: {"pressure_bar": None},
+    }
+    return row | changes.get(fault, {})
+
+
+def write_table(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows as CSV; nothing stands for a missing value."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)

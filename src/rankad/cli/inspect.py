@@ -1,0 +1,120 @@
+"""``rankad inspect``: what a model file says of its model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankad.cli.options import AsJson, Verbose
+
+if TYPE_CHECKING:
+    from rankad.calibration import FalseAlarmBound
+    from rankad.modelfile import ModelCard
+
+__all__ = ["inspect"]
+
+_LEVELS = (0.1, 0.05, 0.01)
+_CALIBRATIONS = {
+    "cross-fit": "each scored by a model that had not seen it",
+    "split": "none of which the model had seen",
+    "in-sample": "the very rows it learned from",
+}
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")],
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what a model is and what it promises.
+
+    What it was learned from, what becomes of each column, how many false alarms there will be. The file is
+    checked as a whole: what is shown is what was saved.
+    """
+    import rankad
+    from rankad.cli.words import as_json as written
+    from rankad.modelfile import read_card
+
+    card, detector = read_card(model), rankad.load(model)
+    levels = sorted({*_LEVELS, card.alpha}, reverse=True)
+    bounds = [detector.false_alarm_bound(level) for level in levels]
+    if as_json:
+        typer.echo(written(_as_dict(card, bounds)))
+    else:
+        _print(model, card, bounds)
+
+
+def _as_dict(card: ModelCard, bounds: list[FalseAlarmBound]) -> dict[str, Any]:
+    return asdict(card) | {"saved": card.saved.isoformat(), "promises": bounds}
+
+
+def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
+    from rankad.cli.screen import plain_table, screen
+    from rankad.cli.words import count, percent, rows, size, sureness
+
+    out = screen()
+    facts = plain_table("", "")
+    facts.show_header = False
+    facts.add_row("kind", f"{card.kind}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
+    learned = rows(card.n_rows)
+    if card.n_trimmed:
+        learned += f", {count(card.n_trimmed)} of them left out as suspects"
+    facts.add_row("learned from", learned)
+    facts.add_row(
+        "compares with", f"{rows(card.n_calibrating)}, {_CALIBRATIONS[card.calibration]} ({card.calibration})"
+    )
+    chosen = f" (best of {count(len(card.selection.C))} settings)" if card.selection is not None else ""
+    facts.add_row(
+        "scores by",
+        f"{count(card.n_landmarks)} landmarks, {card.scaling or 'no further'} scaling, kernel width "
+        f"{card.bandwidth:.3g}{chosen}",
+    )
+    facts.add_row("explains", "yes" if card.holds_rows else "no: it was saved without rows")
+    out.print(str(model), style="bold")
+    out.print(facts, "")
+    promises = plain_table("false alarms asked for", "at most", "")
+    for bound in bounds:
+        default = " (the model's default)" if bound.alpha == card.alpha else ""
+        most = percent(bound.bound) if bound.bound > 0 else "no alarm possible"
+        promises.add_row(
+            percent(bound.alpha) + default, most, f"with {sureness(bound)}" if bound.bound else ""
+        )
+    out.print(promises, "")
+    _print_columns(card)
+    changed = _changed(card)
+    details = plain_table("", "")
+    details.show_header = False
+    if changed:
+        details.add_row("parameters", ", ".join(f"{name}={value!r}" for name, value in changed.items()))
+    details.add_row("versions", ", ".join(f"{name} {version}" for name, version in card.versions.items()))
+    details.add_row("rows sha256", card.training_sha256)
+    details.add_row("model sha256", card.sha256)
+    for note in card.notes:
+        details.add_row("note", note)
+    out.print(details)
+
+
+def _print_columns(card: ModelCard) -> None:
+    from rankad.cli.screen import plain_table, screen
+
+    out = screen()
+    if card.encoding:
+        table = plain_table("column", "becomes")
+        for line in card.encoding:
+            name, _, what = line.partition(": ")
+            table.add_row(name, what)
+        out.print(table, "")
+    else:
+        names = ", ".join(card.columns) or "without names"
+        out.print(f"  {card.n_columns} columns of numbers: {names}\n")
+
+
+def _changed(card: ModelCard) -> dict[str, Any]:
+    """Return the parameters that are not as by default."""
+    from rankad import RankAD
+
+    defaults = RankAD().get_params()
+    return {name: value for name, value in card.parameters.items() if value != defaults.get(name)}

@@ -1,0 +1,74 @@
+"""A model file to a detector on tables, whichever kind was saved."""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+import rankad
+from rankad.tables import TableDetector, TableEncoder
+from rankad.tables.columns import NumberColumn
+from rankad.tables.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankad.detectors import RankAD
+    from rankad.modelfile import ModelCard
+
+__all__ = ["as_saved", "for_table", "load_for", "threads"]
+
+
+def load_for(path: Path, columns: Sequence[str], jobs: int | None) -> TableDetector:
+    """Load a model to score a table with these columns."""
+    if not path.exists():
+        raise TableError(f"There is no model file {path}; make one with rankad fit TABLE --model {path}")
+    found = rankad.load(path)
+    detector = found if isinstance(found, TableDetector) else for_table(found, columns)
+    detector.detector_.n_jobs = threads(jobs)
+    return detector
+
+
+def for_table(detector: RankAD, columns: Sequence[str]) -> TableDetector:
+    """Return a detector fitted on an array as one on tables of numbers; a missing value is strange to it.
+
+    Columns are matched by name where it was fitted with names. Else the table must have as many as the array.
+    """
+    names = getattr(detector, "feature_names_in_", None)
+    if names is None and len(columns) != detector.n_features_in_:
+        raise TableError(
+            f"the model was fitted on an array of {detector.n_features_in_} columns without names, but the "
+            f"table has {len(columns)}; give a table of those columns alone, in their order."
+        )
+    # What stands for a missing value does not matter: the row gets the least score.
+    fillers = np.median(detector.scorer_.landmarks, axis=0).tolist()
+    used = tuple(
+        NumberColumn(str(name), filler, 0.0, 1.0, missing=False, constant=False)
+        for name, filler in zip(columns if names is None else names, fillers, strict=True)
+    )
+    encoder = TableEncoder(used, ids=(), dropped=(), n_rows=detector.n_samples_fit_, n_alone=0)
+    # It gets arrays from now on, and would warn that these have no names.
+    plain = copy.copy(detector)
+    plain.__dict__.pop("feature_names_in_", None)
+    return TableDetector.of_parts(encoder, plain)
+
+
+def as_saved(detector: TableDetector, card: ModelCard) -> TableDetector | RankAD:
+    """Return the detector in the form that it was loaded from."""
+    if card.kind == "TableDetector":
+        return detector
+    inner = cast("RankAD", detector.detector_)
+    if card.columns:
+        inner.feature_names_in_ = np.array(card.columns, dtype=object)
+    return inner
+
+
+def threads(jobs: int | None) -> int:
+    """Return as many threads as asked for, or as there are cores to run on."""
+    if jobs is not None:
+        return jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,84 @@
+"""What a page shows of each column, and the page on the disk."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+import polars as pl
+
+from rankad._arrays import Bools
+from rankad.report import CategoryView, NumericView
+from rankad.tables import TableDetector
+from rankad.tables.columns import CategoryColumn, NumberColumn
+from rankad.tables.errors import TableError
+from rankad.tables.numbers import read_numbers
+
+__all__ = ["Views", "write_page"]
+
+
+class Views:
+    """A view of every column: what normal rows have, and what rows scored and alarms have.
+
+    Parameters
+    ----------
+    detector : TableDetector
+        Normal values are those of the rows it was saved with; without these there are no views.
+
+    Attributes
+    ----------
+    columns : list of NumericView or CategoryView
+    notes : list of str
+        What the reader of the page should know.
+    """
+
+    def __init__(self, detector: TableDetector) -> None:
+        self.columns: list[NumericView | CategoryView] = []
+        self.notes: list[str] = []
+        nominal = getattr(detector.detector_, "nominal_rows_", None)
+        if nominal is None:
+            self.notes.append(
+                "The model was saved without the rows it was fitted on, so alarms are not explained and "
+                "columns are not shown."
+            )
+            return
+        frame = detector.encoder_.decode(nominal)
+        for column in detector.encoder_.columns:
+            if isinstance(column, NumberColumn):
+                self.columns.append(NumericView.of(column.name, read_numbers(frame[column.name])))
+            elif isinstance(column, CategoryColumn):
+                self.columns.append(CategoryView.of(column.name, _labels(frame[column.name], column)))
+        self._kinds = {column.name: column for column in detector.encoder_.columns}
+
+    def add(self, frame: pl.DataFrame, alarms: Bools) -> None:
+        """Count more rows."""
+        for at, view in enumerate(self.columns):
+            column, series = self._kinds[view.name], frame[view.name]
+            if isinstance(view, NumericView):
+                self.columns[at] = view.add(read_numbers(series), alarms)
+            else:
+                assert isinstance(column, CategoryColumn)
+                self.columns[at] = view.add(_labels(series, column), alarms)
+
+
+def _labels(series: pl.Series, column: CategoryColumn) -> list[str | None]:
+    """Return categories as the encoder reads them."""
+    words = series.cast(pl.String)
+    words = words.set((words == "").fill_null(False), None)
+    return (words.str.to_lowercase() if column.boolean else words).to_list()
+
+
+def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
+    """Write a page that is there whole or not at all."""
+    for given in inputs:
+        if path.exists() and given.exists() and path.samefile(given):
+            raise TableError(f"{path} is also read from; write to another file.")
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,187 @@
+"""A table scored batch by batch, and its most abnormal rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from rankad.cli.screen import Meter
+    from rankad.explanations import Explanation
+    from rankad.tables import Strange, TableDetector
+    from rankad.tables.reader import TableReader
+
+__all__ = ["Batch", "Explained", "Frames", "MostAbnormal", "Rows", "explained", "label", "scan"]
+
+
+class Batch(NamedTuple):
+    """Rows as they are in the table, and what the detector says of them.
+
+    Attributes
+    ----------
+    frame : polars DataFrame of n rows
+    scores, p_values : ndarray of shape (n,)
+    first : int
+        How many rows came before.
+    """
+
+    frame: pl.DataFrame
+    scores: Floats
+    p_values: Floats
+    first: int
+
+
+class Frames(Iterator[pl.DataFrame]):
+    """The batches of a table; shows how far it has come.
+
+    Parameters
+    ----------
+    reader : TableReader
+    detector : TableDetector
+        What they are for.
+    meter : Meter
+    label : str
+        What is done with them.
+    """
+
+    def __init__(self, reader: TableReader, detector: TableDetector, meter: Meter, label: str) -> None:
+        self._reader, self._detector, self._meter, self._label = reader, detector, meter, label
+        self._last: pl.DataFrame | None = None
+
+    def __next__(self) -> pl.DataFrame:
+        self._meter.reading(self._reader, self._label)
+        self._last = next(self._reader)
+        return self._last
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Tell errors of the last batch with rows as they are counted in the whole table."""
+        try:
+            yield
+        except ValueError:
+            if self._last is not None:
+                self._detector.encoder_.encode(self._last, first_row=self._reader.rows_before)
+            raise
+
+
+def scan(reader: TableReader, detector: TableDetector, meter: Meter, label: str) -> Iterator[Batch]:
+    """Score a table, batch by batch."""
+    frames = Frames(reader, detector, meter, label)
+    for frame in frames:
+        with frames.counted():
+            scores = np.asarray(detector.score_samples(frame))
+        yield Batch(frame, scores, detector.calibration_.p_values(scores), reader.rows_before)
+
+
+class Rows(NamedTuple):
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    frame : polars DataFrame of n rows
+    numbers : ndarray of int, shape (n,)
+        Where they are in the table; the first row is 1.
+    scores, p_values : ndarray of shape (n,)
+    """
+
+    frame: pl.DataFrame
+    numbers: Ints
+    scores: Floats
+    p_values: Floats
+
+    def where(self, chosen: Bools | Ints) -> Rows:
+        """Return some of them, by a mask or by position."""
+        at = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        return Rows(self.frame[at], self.numbers[at], self.scores[at], self.p_values[at])
+
+
+class MostAbnormal:
+    """The rows with the lowest scores so far, the lowest first; of equal ones, the earlier.
+
+    Parameters
+    ----------
+    n : int
+        How many to keep.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self.rows: Rows | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Look at more rows."""
+        numbers = batch.first + 1 + np.arange(len(batch.scores))
+        new = Rows(batch.frame, numbers, batch.scores, batch.p_values)
+        new = new.where(np.argsort(new.scores, kind="stable")[: self._n])
+        if self.rows is not None:
+            new = Rows(
+                pl.concat([self.rows.frame, new.frame], how="vertical_relaxed"),
+                *(np.concatenate(pair) for pair in zip(self.rows[1:], new[1:], strict=True)),
+            )
+            new = new.where(np.argsort(new.scores, kind="stable")[: self._n])
+        self.rows = new
+
+
+class Explained(NamedTuple):
+    """A row, and why it is abnormal.
+
+    Attributes
+    ----------
+    number : int
+        The first row is 1.
+    name : str or None
+        What the table's id columns say.
+    p_value, score : float
+    values : dict
+        The cells that the model looks at, as they are in the table.
+    strange : list of Strange
+    explanation : Explanation or None
+        None where the model was saved without the rows that it takes.
+    """
+
+    number: int
+    name: str | None
+    p_value: float
+    score: float
+    values: dict[str, object]
+    strange: list[Strange]
+    explanation: Explanation | None
+
+
+def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[Explained]:
+    """Explain rows, where the model can."""
+    found: list[Explanation | None] = [None] * rows.frame.height
+    if hasattr(detector.detector_, "nominal_rows_"):
+        found = list(detector.explain(rows.frame, alpha=alpha))
+    strange: dict[int, list[Strange]] = {}
+    for each in detector.strange_cells(rows.frame):
+        strange.setdefault(each.row, []).append(each)
+    names, used = label(detector, rows.frame), detector.encoder_.names
+    return [
+        Explained(
+            int(rows.numbers[at]),
+            names[at],
+            float(rows.p_values[at]),
+            float(rows.scores[at]),
+            dict(zip(used, values, strict=True)),
+            strange.get(at, []),
+            found[at],
+        )
+        for at, values in enumerate(rows.frame.select(used).iter_rows())
+    ]
+
+
+def label(detector: TableDetector, frame: pl.DataFrame) -> list[str | None]:
+    """Return what the id columns call each row, None where there are none."""
+    ids = [name for name in detector.encoder_.ids if name in frame.columns]
+    if not ids:
+        return [None] * frame.height
+    return [
+        " ".join(str(part) for part in parts if part is not None) for parts in frame.select(ids).iter_rows()
+    ]

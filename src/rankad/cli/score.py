@@ -1,0 +1,210 @@
+"""``rankad score``: every row of a table with its p-value."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankad.cli.options import (
+    Alpha,
+    Delimiter,
+    Format,
+    Jobs,
+    Model,
+    Quiet,
+    Table,
+    Verbose,
+    check_folder,
+    checked_rate,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+    from rankad.cli.scoring import Outcome, Plan
+
+__all__ = ["score"]
+
+_ALARMS = 3
+
+
+def score(
+    table: Table,
+    model: Model,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where the rows go: .csv, .tsv, .jsonl, .parquet or .arrow; - is standard output. "
+            "[default: standard output; on a terminal, only the most abnormal rows are shown]",
+        ),
+    ] = None,
+    alpha: Alpha = None,
+    fdr: Annotated[
+        float | None,
+        typer.Option(
+            callback=checked_rate,
+            metavar="RATE",
+            help="Instead of --alpha: the share of the alarms that may be false (Benjamini-Hochberg over the "
+            "whole file, which is read twice).",
+        ),
+    ] = None,
+    alarms_only: Annotated[bool, typer.Option("--alarms-only", help="Write the alarms alone.")] = False,
+    sort: Annotated[
+        bool, typer.Option("--sort", help="Most abnormal rows first; holds all rows written in memory.")
+    ] = False,
+    fail_on_alarm: Annotated[
+        bool, typer.Option("--fail-on-alarm", help="Exit with status 3 if there is any alarm.")
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on where an interrupted run of the same command was; to CSV or JSON lines."
+        ),
+    ] = False,
+    prefix: Annotated[
+        str,
+        typer.Option(metavar="TEXT", help="Put before the names of the new columns: p_value, score, alarm."),
+    ] = "",
+    jobs: Jobs = None,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Give every row a p-value; small ones are alarms.
+
+    Rows come out as they came in, with three columns more: p_value (small is abnormal), score (low is
+    abnormal) and alarm (true or false). Memory stays small whatever the size of the file.
+    """
+    from rankad.cli.scoring import Plan, run
+
+    _check_use(table, out, alpha, fdr, sort=sort, resume=resume, as_json=as_json)
+    # Rows are not poured over a terminal unless asked for.
+    nowhere = out is None and (as_json or sys.stdout.isatty())
+    plan = Plan(
+        table,
+        model,
+        None if nowhere else out or "-",
+        alpha=alpha,
+        fdr=fdr,
+        alarms_only=alarms_only,
+        sort=sort,
+        resume=resume,
+        prefix=prefix,
+        format=format,
+        delimiter=delimiter,
+    )
+    outcome = run(plan, jobs, quiet=quiet or (plan.to_stdout and sys.stdout.isatty()))
+    if as_json:
+        _print_json(plan, outcome)
+    elif not quiet:
+        _print_text(plan, outcome)
+    if fail_on_alarm and outcome.n_alarms:
+        raise typer.Exit(_ALARMS)
+
+
+def _check_use(
+    table: str,
+    out: str | None,
+    alpha: float | None,
+    fdr: float | None,
+    *,
+    sort: bool,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    """Refuse options that do not go together."""
+    if alpha is not None and fdr is not None:
+        raise typer.BadParameter("give either --alpha or --fdr, not both", param_hint="--fdr")
+    if fdr is not None and table == "-":
+        raise typer.BadParameter("the table is read twice, so it must be a file, not -", param_hint="--fdr")
+    if as_json and out == "-":
+        raise typer.BadParameter(
+            "standard output cannot take both rows and JSON; give --out FILE", param_hint="--json"
+        )
+    if out is not None:
+        check_folder(out, "--out")
+    if resume and (out in (None, "-") or table == "-"):
+        raise typer.BadParameter(
+            "works from a file to a file: give TABLE and --out FILE", param_hint="--resume"
+        )
+    if resume and sort:
+        raise typer.BadParameter(
+            "a table that is to be sorted cannot be written in parts", param_hint="--resume"
+        )
+
+
+def _print_json(plan: Plan, outcome: Outcome) -> None:
+    from rankad.cli.words import as_json
+
+    answer = {
+        "table": plan.table,
+        "model": str(plan.model),
+        "out": plan.out,
+        "rows": outcome.n_rows,
+        "alarms": outcome.n_alarms,
+        "alpha": outcome.alpha if plan.fdr is None else None,
+        "fdr": plan.fdr,
+        "largest_p_value_of_alarms": outcome.level,
+        "expected_false_alarms": _expected(plan, outcome),
+        "strange_rows": outcome.n_strange,
+    }
+    typer.echo(as_json(answer))
+
+
+def _expected(plan: Plan, outcome: Outcome) -> float:
+    """Return the mean number of false alarms: if all rows are normal, or at most, for false discoveries."""
+    return outcome.alpha * outcome.n_rows if plan.fdr is None else plan.fdr * outcome.n_alarms
+
+
+def _print_text(plan: Plan, outcome: Outcome) -> None:
+    from rankad.cli.screen import screen
+    from rankad.cli.words import alarms, cell, percent, rows, summary
+
+    out = screen(stderr=plan.to_stdout)
+    if outcome.most:
+        out.print("The most abnormal rows:\n")
+        out.print(_table_of(outcome), "")
+    if plan.fdr is None:
+        out.print(summary(outcome.n_rows, outcome.n_alarms, outcome.alpha, outcome.n_calibrating))
+    else:
+        out.print(
+            f"{rows(outcome.n_rows)}, {alarms(outcome.n_alarms)} with a false discovery rate of "
+            f"{percent(plan.fdr)}: of these, no more than {cell(_expected(plan, outcome), 2)} are expected "
+            f"to be false."
+        )
+    if outcome.n_strange:
+        what = "has a cell" if outcome.n_strange == 1 else "have a cell"
+        out.print(
+            f"{rows(outcome.n_strange)} {what} such as no normal row had: a new category, or a missing value."
+        )
+    if plan.out is None:
+        out.print(
+            f"\nAll rows: rankad score {plan.table} --model {plan.model} --out scored.csv", soft_wrap=True
+        )
+    elif not plan.to_stdout:
+        out.print(f"Wrote {plan.out}.", soft_wrap=True)
+        out.print(f"Next: rankad explain {plan.table} --model {plan.model}", soft_wrap=True)
+
+
+def _table_of(outcome: Outcome) -> RichTable:
+    from rankad.cli.screen import plain_table
+    from rankad.cli.words import cell, count, gist
+
+    named = any(row.name is not None for row in outcome.most)
+    table = plain_table(
+        "row", *(["name"] if named else []), "p-value", "", "what stands out", right=("row", "p-value")
+    )
+    for row in outcome.most:
+        name = [row.name or ""] if named else []
+        alarm = "alarm" if row.p_value <= outcome.level else ""
+        table.add_row(
+            count(row.number), *name, cell(row.p_value, 2), alarm, gist(row.explanation, row.strange)
+        )
+    return table

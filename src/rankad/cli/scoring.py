@@ -1,0 +1,268 @@
+"""A table scored into another, in one pass (two for a false discovery rate) and in constant memory."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import LARGEST, Bools, Floats
+from rankad.cli.model import load_for
+from rankad.cli.scan import Batch, Explained, MostAbnormal, explained, scan
+from rankad.cli.screen import Meter, metered, screen
+from rankad.cli.words import count
+from rankad.decisions import PValueCounts
+from rankad.modelfile import read_card
+from rankad.tables import TableDetector
+from rankad.tables.columns import NumberColumn
+from rankad.tables.files import (
+    TableError,
+    TableReader,
+    TableWriter,
+    as_numbers,
+    file_identity,
+    open_output,
+    open_table,
+)
+from rankad.tables.suffixes import format_of
+
+__all__ = ["Outcome", "Plan", "run"]
+
+_N_SHOWN = 10
+_DELIMITED = ("csv", "tsv")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to score, by what, and what to do with it.
+
+    Attributes
+    ----------
+    table : str
+        A path, or - for standard input.
+    model : Path
+    out : str or None
+        A path, - for standard output, None for no rows.
+    alpha, fdr : float or None
+        The rate of false alarms, by default the model's; or that of false discoveries.
+    alarms_only, sort, resume : bool
+    prefix : str
+        Of the new columns' names.
+    format, delimiter : str or None
+        Of the table.
+    """
+
+    table: str
+    model: Path
+    out: str | None
+    alpha: float | None = None
+    fdr: float | None = None
+    alarms_only: bool = False
+    sort: bool = False
+    resume: bool = False
+    prefix: str = ""
+    format: str | None = None
+    delimiter: str | None = None
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether the rows go to standard output."""
+        return self.out == "-"
+
+    def open(self, start: Any = None) -> TableReader:
+        """Open the table."""
+        return open_table(self.table, format=self.format, delimiter=self.delimiter, start=start)
+
+
+@dataclass
+class Outcome:
+    """What came of it.
+
+    Attributes
+    ----------
+    alpha : float
+        The rate of false alarms asked for; it says nothing where there is a rate of false discoveries.
+    level : float
+        Rows with a p-value of at most this are alarms.
+    n_calibrating : int
+        Normal rows that p-values refer to.
+    n_rows, n_alarms, n_strange : int
+        Strange rows have a cell such as no normal row has.
+    most : list of Explained
+        The most abnormal rows, where rows went nowhere else.
+    """
+
+    alpha: float
+    level: float
+    n_calibrating: int
+    n_rows: int = 0
+    n_alarms: int = 0
+    n_strange: int = 0
+    most: list[Explained] = field(default_factory=list)
+
+    def add(self, scores: Floats, alarms: Bools) -> None:
+        """Count more rows."""
+        self.n_rows += len(scores)
+        self.n_alarms += int(np.count_nonzero(alarms))
+        self.n_strange += int(np.count_nonzero(scores <= -LARGEST))
+
+    def state(self) -> dict[str, int]:
+        """Return the counts, for a run that goes on."""
+        return {"n_rows": self.n_rows, "n_alarms": self.n_alarms, "n_strange": self.n_strange}
+
+
+def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
+    """Score a table.
+
+    Parameters
+    ----------
+    plan : Plan
+    jobs : int or None
+        Threads.
+    quiet : bool
+        Whether to show no progress.
+    """
+    with metered(quiet) as meter, ExitStack() as stack:
+        reader = stack.enter_context(plan.open())
+        columns = _Columns.beside(reader.columns, plan.prefix)
+        detector = load_for(plan.model, reader.columns, jobs)
+        detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
+        level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, meter)
+        outcome = Outcome(alpha, level, detector.calibration_.scores.size)
+        if plan.fdr is None:
+            _warn_if_silent(detector)
+        if plan.out is None:
+            most = MostAbnormal(_N_SHOWN)
+            for batch in scan(reader, detector, meter, "Scoring"):
+                outcome.add(batch.scores, batch.p_values <= level)
+                most.add(batch)
+            outcome.most = explained(detector, most.rows, alpha) if most.rows is not None else []
+            return outcome
+        writer = stack.enter_context(_writer(plan, reader, alpha))
+        if writer.position is not None:
+            reader = stack.enter_context(plan.open(writer.position))
+            vars(outcome).update(writer.state)
+            screen(stderr=True).print(f"Going on after {count(reader.rows)} rows.")
+        _write(plan, reader, detector, writer, columns, outcome, meter)
+    return outcome
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The new columns' names."""
+
+    p_value: str
+    score: str
+    alarm: str
+
+    @classmethod
+    def beside(cls, there: list[str], prefix: str) -> _Columns:
+        names = [prefix + name for name in ("p_value", "score", "alarm")]
+        clash = [name for name in names if name in there]
+        if clash:
+            raise TableError(
+                f"the table has a column {clash[0]!r} already; give the new columns other names, as with "
+                f"--prefix rankad_"
+            )
+        return cls(*names)
+
+    def added(self, batch: Batch, frame: pl.DataFrame, alarms: Bools) -> pl.DataFrame:
+        return frame.with_columns(
+            pl.Series(self.p_value, batch.p_values),
+            pl.Series(self.score, batch.scores),
+            pl.Series(self.alarm, alarms),
+        )
+
+    def empty(self, there: list[str]) -> pl.DataFrame:
+        schema: dict[str, Any] = dict.fromkeys(there, pl.String)
+        return pl.DataFrame(
+            schema=schema | {self.p_value: pl.Float64, self.score: pl.Float64, self.alarm: pl.Boolean}
+        )
+
+
+def _discovery_level(plan: Plan, q: float, detector: TableDetector, meter: Meter) -> float:
+    counts = PValueCounts()
+    with plan.open() as reader:
+        for batch in scan(reader, detector, meter, "Counting"):
+            counts.add(batch.p_values)
+    return counts.level(q)
+
+
+def _warn_if_silent(detector: TableDetector) -> None:
+    """Let the detector say that no row can be an alarm, if so."""
+    detector.predict(dict.fromkeys(detector.feature_names_in_.tolist(), pl.Series([], dtype=pl.Float64)))
+
+
+def _out_format(plan: Plan, reader: TableReader) -> str | None:
+    """Return the format by the name of the file; where there is no name, that of the table."""
+    assert plan.out is not None
+    if plan.to_stdout or (os.path.exists(plan.out) and not os.path.isfile(plan.out)):
+        return reader.format if reader.format in ("tsv", "jsonl") else "csv"
+    return format_of(plan.out)
+
+
+def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
+    assert plan.out is not None
+    format = _out_format(plan, reader)
+    # What was separated by semicolons stays so.
+    delimiter = getattr(reader, "delimiter", None) if format == reader.format == "csv" else None
+    fingerprint = None
+    if plan.resume:
+        fingerprint = {
+            "table": file_identity(plan.table),
+            "model": read_card(plan.model).sha256,
+            "alpha": alpha if plan.fdr is None else None,
+            "fdr": plan.fdr,
+            "alarms only": plan.alarms_only,
+            "prefix": plan.prefix,
+            "format": plan.format,
+            "delimiter": plan.delimiter,
+        }
+    return open_output(
+        plan.out,
+        format=format,
+        delimiter=delimiter,
+        inputs=[plan.model] if plan.table == "-" else [plan.table, plan.model],
+        resume=plan.resume,
+        fingerprint=fingerprint,
+    )
+
+
+def _write(
+    plan: Plan,
+    reader: TableReader,
+    detector: TableDetector,
+    writer: TableWriter,
+    columns: _Columns,
+    outcome: Outcome,
+    meter: Meter,
+) -> None:
+    # Text of a CSV file goes to another as it is; elsewhere numbers should be numbers.
+    numbers = [column.name for column in detector.encoder_.columns if isinstance(column, NumberColumn)]
+    as_text = reader.format not in _DELIMITED or _out_format(plan, reader) in _DELIMITED
+    kept: list[pl.DataFrame] = []
+    wrote = writer.position is not None
+    for batch in scan(reader, detector, meter, "Scoring"):
+        alarms = batch.p_values <= outcome.level
+        outcome.add(batch.scores, alarms)
+        frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
+        scored = columns.added(batch, frame, alarms)
+        if plan.alarms_only:
+            scored = scored.filter(pl.Series(alarms))
+        if plan.sort:
+            kept.append(scored)
+            continue
+        writer.write(scored)
+        wrote = True
+        writer.commit(reader.position, outcome.state())
+    if kept:
+        writer.write(
+            pl.concat(kept, how="vertical_relaxed").sort(columns.p_value, columns.score, maintain_order=True)
+        )
+    elif not wrote:
+        writer.write(columns.empty(reader.columns))

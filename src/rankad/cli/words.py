@@ -1,0 +1,164 @@
+"""What is said on the screen, in sentences anyone understands."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankad.report import wording
+
+if TYPE_CHECKING:
+    from rankad.calibration import FalseAlarmBound
+    from rankad.explanations import Explanation, Reason
+    from rankad.tables import Strange
+
+__all__ = [
+    "as_json",
+    "cell",
+    "count",
+    "gist",
+    "oddity",
+    "percent",
+    "promise",
+    "rows",
+    "size",
+    "summary",
+    "sureness",
+    "usually",
+]
+
+count = wording.count
+
+
+def percent(share: float) -> str:
+    """Write a share in per cent.
+
+    >>> percent(0.05), percent(0.0632)
+    ('5%', '6.32%')
+    """
+    return wording.percent(share).replace("\xa0", "")
+
+
+def cell(value: Any, digits: int = 4) -> str:
+    """Write a cell; numbers so that they can be copied.
+
+    >>> cell(-3.14159), cell(None), cell("blue")
+    ('-3.142', 'missing', 'blue')
+    """
+    text = wording.plain(value, digits)
+    return text.replace("\N{MINUS SIGN}", "-") if isinstance(value, Real) else text
+
+
+def rows(n: int) -> str:
+    """Write a number of rows.
+
+    >>> rows(1), rows(2000)
+    ('1 row', '2,000 rows')
+    """
+    return f"{count(n)} row{'' if n == 1 else 's'}"
+
+
+def size(n_bytes: int) -> str:
+    """Write the size of a file.
+
+    >>> size(812), size(312_400), size(4_200_000)
+    ('812 bytes', '312 kB', '4.2 MB')
+    """
+    if n_bytes < 1_000:
+        return f"{n_bytes} bytes"
+    return f"{n_bytes / 1e3:.0f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.1f} MB"
+
+
+def promise(bound: FalseAlarmBound) -> str:
+    """Say what is promised at one false-alarm rate."""
+    if bound.bound <= 0:
+        return "no row can raise an alarm: there are too few normal rows to compare with"
+    about = f"about {_odds(bound.alpha)} normal rows will be a false alarm"
+    if bound.bound >= 1:
+        return f"{about}; how many more it can be is not known"
+    return f"{about}; no more than {percent(bound.bound)}, with {sureness(bound)}"
+
+
+def sureness(bound: FalseAlarmBound) -> str:
+    """Say how sure a promise is."""
+    return f"{percent(1 - bound.delta)} confidence" + ("" if bound.exact else " (approximately)")
+
+
+def _odds(share: float) -> str:
+    times = 1 / share
+    return f"1 in {count(round(times))}" if abs(times - round(times)) < 0.05 else f"1 in {times:.1f}"
+
+
+def summary(n_rows: int, n_alarms: int, alpha: float, n_calibrating: int) -> str:
+    """Say how many alarms there are, beside what chance alone would raise."""
+    from rankad.report.volumes import chance_alarms
+
+    span = chance_alarms(n_rows, n_calibrating, alpha)
+    expected = alpha * n_rows
+    about = count(round(expected)) if expected >= 10 else cell(float(f"{expected:.2g}"))
+    return (
+        f"{rows(n_rows)}, {alarms(n_alarms)} at {percent(alpha)}. If all rows were normal, there would be "
+        f"about {about} (usually {count(span.low)} to {count(span.high)})."
+    )
+
+
+def alarms(n: int) -> str:
+    """Write a number of alarms.
+
+    >>> alarms(0), alarms(1), alarms(1200)
+    ('no alarm', '1 alarm', '1,200 alarms')
+    """
+    return "no alarm" if n == 0 else "1 alarm" if n == 1 else f"{count(n)} alarms"
+
+
+def usually(reason: Reason) -> str:
+    """Write what normal rows near by have: a typical value, and a range where there is one."""
+    typical, low, high = (cell(each, 3) for each in (reason.typical, reason.low, reason.high))
+    if reason.low is None or reason.high is None or low == high:
+        return typical
+    return f"{typical} ({low} to {high})"
+
+
+def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
+    """Say in a few words what is odd about a row."""
+    if strange:
+        odd = strange[0]
+        return oddity(odd)
+    if explanation is None or not explanation.reasons:
+        return ""
+    first = explanation.reasons[0]
+    return f"{first.column} {cell(first.value)}, usually {usually(first)}"
+
+
+def oddity(odd: Strange) -> str:
+    """Say what is strange about a cell."""
+    value = "" if odd.value is None else f" {cell(odd.value)}"
+    return f"{odd.column}{value}: {odd.what}".replace("nominal", "normal")
+
+
+def as_json(value: Any) -> str:
+    """Write anything the commands print as JSON; what is not a finite number is null."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return str(value)

@@ -1,0 +1,91 @@
+"""Cells of a column to words: the categories that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import polars as pl
+
+from rankad.tables.errors import TableError
+from rankad.tables.numbers import MISSING, is_text
+
+__all__ = ["TRUE_OR_FALSE", "all_booleans", "all_dates", "has_value", "read_words"]
+
+TRUE_OR_FALSE = ("true", "false")
+
+# With the year in full and first or last, and perhaps a time: else versions such as 1.2.3 would be dates.
+_DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\s*\d{1,2}:\d{2}.*)?\s*$"
+_HEAD = 100
+
+
+def read_words(series: pl.Series, *, known: Collection[str | None] = (), boolean: bool = False) -> pl.Series:
+    """Return a column as text, null where a value is missing.
+
+    Parameters
+    ----------
+    series : polars Series of shape (n,)
+        Text, numbers, booleans, dates.
+    known : collection of str
+        The words that there are; nothing where they are yet to be learned. Other words that stand for a
+        missing value (`MISSING`) are missing then. A whole number that came as 1.0 is "1" unless "1.0" is
+        known: a single missing value makes decimals of whole numbers.
+    boolean : bool
+        Whether these are true and false: in any case, or 1 and 0.
+
+    Examples
+    --------
+    >>> read_words(pl.Series(["red", "", "Red", "NA"])).to_list()
+    ['red', None, 'Red', 'NA']
+    >>> read_words(pl.Series(["TRUE", "0", "NA", "maybe"]), known=TRUE_OR_FALSE, boolean=True).to_list()
+    ['true', 'false', None, 'maybe']
+    """
+    kind = series.dtype
+    if kind.is_nested() or kind in (pl.Binary, pl.Object):
+        raise TableError(
+            f"column {series.name!r} must hold text, as it did when the detector was fitted, but is of type "
+            f"{kind}; turn it into text."
+        )
+    words = (series.fill_nan(None) if kind.is_float() else series).cast(pl.String)
+    words = words.set((words == "").fill_null(False), None)
+    # Null where a cell is missing, and so left alone by all that follows.
+    strangers = ~words.is_in([word for word in known if word is not None])
+    if not strangers.any():
+        return words
+    if kind.is_float():
+        words = words.str.strip_suffix(".0").zip_with(strangers.fill_null(False), words)
+    plain = words.str.strip_chars().str.to_lowercase()
+    if boolean:
+        plain = plain.replace(["1", "0"], TRUE_OR_FALSE)
+        words = plain.zip_with(plain.is_in(TRUE_OR_FALSE).fill_null(False), words)
+    if known:
+        words = words.set((strangers & plain.is_in(list(MISSING))).fill_null(False), None)
+    return words
+
+
+def has_value(series: pl.Series) -> pl.Series:
+    """Tell which cells of a column are not missing: neither null nor NaN nor a word for these (`MISSING`)."""
+    given = series.is_not_null()
+    if series.dtype.is_float():
+        given &= series.is_not_nan().fill_null(False)
+    elif is_text(series.dtype):
+        words = series.cast(pl.String).str.strip_chars().str.to_lowercase()
+        given &= ~words.is_in(list(MISSING)).fill_null(True)
+    return given
+
+
+def all_booleans(series: pl.Series) -> bool:
+    """Tell whether a text column says true and false, in any case, or nothing, throughout."""
+    return _throughout(series, r"^\s*(?i:true|false)\s*$")
+
+
+def all_dates(series: pl.Series) -> bool:
+    """Tell whether a text column holds dates throughout, such as 2024-12-31, 31.12.2024 or with a time."""
+    return _throughout(series, _DATE)
+
+
+def _throughout(series: pl.Series, pattern: str) -> bool:
+    """Tell whether all cells that are not missing match, of which there is one."""
+    words = series.filter(has_value(series))
+    return (
+        all(bool(part.str.contains(pattern).all()) for part in (words.head(_HEAD), words)) and len(words) > 0
+    )
