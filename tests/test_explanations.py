@@ -2,6 +2,7 @@
 
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -286,6 +287,18 @@ def test_one_column(quick_rankad):
     assert e.reasons[0].typical == pytest.approx(np.median(nominal))
     assert (e.reasons[0].low, e.reasons[0].high) == pytest.approx(tuple(np.quantile(nominal, [0.1, 0.9])))
     assert 1 < e.change.moves[0].after < 5
+
+
+def test_many_rows_of_one_column_need_little_memory(quick_rankad):
+    detector = quick_rankad().fit(np.random.default_rng(0).normal(size=(2000, 1)))
+    rows = np.random.default_rng(1).normal(size=(10_000, 1))
+    tracemalloc.start()
+    found = detector.explain(rows, n_nearest=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == len(rows)
+    # All nominal rows are near to each: a copy of them for every row would be 160 MB.
+    assert peak < 50e6
 
 
 def test_a_constant_column_with_another_value_comes_first(quick_rankad):

@@ -357,6 +357,15 @@ def test_folders_are_told_by_name(fitted, tmp_path):
         fitted.save(tmp_path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_device_or_pipe_is_never_replaced(fitted, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileExistsError, match="pipe is a device or a pipe; name a file"):
+        fitted.save(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
 def test_permissions_links_and_long_names_are_respected(fitted, tmp_path):
     path = tmp_path / ("m" * 255)
     fitted.save(path)
@@ -387,7 +396,7 @@ rng, seen, left_over = random.Random(0), set(), 0
 for turn in range(n):
     child = os.fork()
     if not child:
-        at = 0
+        at = turn
         while True:
             detectors[at % 2].save(path)
             at += 1

@@ -211,6 +211,39 @@ def test_pandas_and_dicts_are_answered_alike(fitted):
 # --------------------------------------------------------------------------- promises
 
 
+def test_columns_are_read_once():
+    nominal = np.random.default_rng(0).normal(size=60).tolist()
+    detector = TableDetector(KLPE()).fit({"x": (value for value in nominal)})
+    assert detector.calibration_.scores.size == 60
+
+
+@pytest.mark.parametrize("fitted_on", ["parquet", "arrow", "csv", "jsonl"])
+def test_the_format_of_a_file_changes_nothing(quick_rankad, tmp_path, fitted_on):
+    from rankad.tables.files import open_output, open_table
+
+    def through(frame, suffix):
+        with open_output(tmp_path / f"table.{suffix}") as table:
+            table.write(frame)
+        return pl.concat(open_table(tmp_path / f"table.{suffix}", batch_bytes=2000), how="vertical_relaxed")
+
+    rng = np.random.default_rng(3)
+    nominal, new = draw(200, rng), draw(50, rng)
+    nominal, new = (
+        frame.with_columns(
+            n=pl.Series([None if i % 9 == 0 else i % 7 for i in range(frame.height)]),
+            flag=pl.Series([None if i % 5 == 0 else i % 3 == 0 for i in range(frame.height)]),
+            code=pl.Series(["007", "12", "A"] * 100)[: frame.height],
+            none=pl.lit(None, pl.Float64),
+        ).fill_nan(None)
+        for frame in (nominal, new)
+    )
+    expected = TableDetector(quick_rankad()).fit(nominal)
+    detector = TableDetector(quick_rankad()).fit(through(nominal, fitted_on))
+    assert detector.encoder_ == expected.encoder_
+    for suffix in ("parquet", "arrow", "csv", "jsonl", "tsv.gz"):
+        np.testing.assert_array_equal(detector.p_values(through(new, suffix)), expected.p_values(new))
+
+
 def test_the_promise_of_split_calibration_is_not_called_exact_on_encoded_rows(quick_rankad):
     def split():
         return quick_rankad(alpha=0.1, calibration="split")
@@ -323,6 +356,9 @@ def test_too_many_rows_alone_for_any_alarm_are_warned_of(quick_rankad):
     with pytest.warns(UserWarning, match=r"no row will ever raise.*12 of 100 nominal rows have something"):
         detector = TableDetector(quick_rankad(alpha=0.1)).fit(frame)
     assert detector.p_values(frame[:1].with_columns(x0=None))[0] == 13 / 101
+    # Fresh rows have nothing to do with those.
+    with pytest.warns(UserWarning, match=r"no row will ever raise.*Use at least 9 such rows"):
+        detector.calibrate(frame[20:25])
 
 
 # --------------------------------------------------------------------------- explanations and files
@@ -354,6 +390,35 @@ def test_strange_cells_are_the_first_reasons_and_are_changed_back(fitted):
     (alone,) = fitted.explain(row(k=6))
     assert alone.reasons[0][:2] == ("k", 6)
     assert alone.reasons[0].p_value == fitted.p_values(row())[0]
+
+
+def test_explanations_hold_on_the_table_itself(quick_rankad):
+    """Every p-value that is told is that of the row with what is told put in."""
+    rng = np.random.default_rng(5)
+    nominal = draw(300, rng)
+    detector = TableDetector(quick_rankad()).fit(nominal)
+    frame = draw(40, rng).with_row_index()
+    odd = {"x": 40.0, "kind": "new", "place": "nowhere", "ok": None, "z": float("inf")}
+    for at, (name, value) in enumerate(odd.items()):
+        frame = frame.with_columns(
+            pl.when(pl.col("index") % 7 == at).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
+        )
+    found, p_values = detector.explain(frame, alpha=0.1), detector.p_values(frame)
+    assert len(detector.strange_cells(frame)) > 10
+    for at, explanation in enumerate(found):
+        cells = frame.row(at, named=True)
+        cells = {name: None if cell != cell else cell for name, cell in cells.items()}
+        assert explanation.p_value == p_values[at]
+        for reason in explanation.reasons:
+            assert reason.value == cells[reason.column]
+            tried = {name: [cell] for name, cell in (cells | {reason.column: reason.typical}).items()}
+            assert detector.p_values(tried)[0] == pytest.approx(reason.p_value)
+        assert (explanation.change is not None) == (p_values[at] <= 0.1)
+        if explanation.change:
+            after = {move.column: move.after for move in explanation.change.moves}
+            tried = {name: [cell] for name, cell in (cells | after).items()}
+            assert detector.p_values(tried)[0] == pytest.approx(explanation.change.p_value)
+            assert explanation.change.p_value > 0.1
 
 
 def test_a_strange_row_that_is_odd_besides_needs_both_changes(fitted):

@@ -116,6 +116,54 @@ def test_booleans_are_categories_of_two_however_rare_and_read_from_text():
     np.testing.assert_array_equal(encoder.encode({"ok": ["True", "FALSE"]}).rows, expected)
 
 
+@pytest.mark.parametrize("words", [["True", "False"], ["true", "FALSE"], [" TRUE", "false "]])
+def test_booleans_as_text_are_those_of_other_files(words):
+    nominal = [words[0]] * 9 + [words[1]] * 2
+    encoder = TableEncoder.fit({"ok": [*nominal, "NA"]})
+    assert encoder == TableEncoder.fit({"ok": [True] * 9 + [False] * 2 + [None]})
+    cells = [True, False], ["True", "FALSE"], ["1", "0"], [1, 0], [1.0, 0.0]
+    for each in cells:
+        found = encoder.encode({"ok": each})
+        np.testing.assert_array_equal(found.rows[:, :2], HALF * np.eye(2))
+        assert found.strange == []
+    assert encoder.encode({"ok": ["yes", 2]}).strange_rows.tolist() == [0, 1]
+
+
+def test_a_category_is_the_same_in_every_type():
+    encoder = TableEncoder.fit({"c": ["1", "2", "A", None, "7.0"] * 6})
+    rows = encoder.encode({"c": ["1", "2", None, "7.0"]}).rows
+    for cells in ([1.0, 2.0, float("nan"), 7.0], [1.0, 2.0, None, 7.0], ["1", "2", "NA", "7.0"]):
+        found = encoder.encode({"c": cells})
+        np.testing.assert_array_equal(found.rows, rows)
+        assert found.strange == []
+    np.testing.assert_array_equal(encoder.encode({"c": [1, 2]}).rows, rows[:2])
+    assert encoder.encode({"c": [3.0, 1.5]}).strange_rows.tolist() == [0, 1]
+
+
+def test_a_word_for_a_missing_value_is_a_category_where_nominal_rows_have_it():
+    encoder = TableEncoder.fit({"country": ["NA", "DE"] * 6})
+    assert encoder.encode({"country": ["NA"]}).strange == []
+    assert encoder.encode({"country": [None, "null"]}).strange_rows.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("cells", [[[1]], [b"\xff"], [{"a": 1}], [object()]])
+def test_a_category_of_another_type_is_an_error(cells):
+    encoder = TableEncoder.fit({"c": ["a", "b"] * 6})
+    with pytest.raises(ValueError, match=r"column 'c' must hold text.*but is of type"):
+        encoder.encode(pl.DataFrame({"c": cells}))
+
+
+def test_numbers_whose_squares_are_too_small_are_standardized_all_the_same():
+    nominal = {"x": (np.arange(12) * 1e-200).tolist(), "c": ["a", "b"] * 6}
+    np.testing.assert_allclose(TableEncoder.fit(nominal).encode(nominal).rows[:, 0].std(), 1.0)
+
+
+def test_masked_cells_are_missing():
+    masked = np.ma.masked_array([1.0, 2.0, 99.0], mask=[False, False, True])
+    (column,) = TableEncoder.fit({"x": masked}).columns
+    assert (column.missing, column.median) == (True, 1.5)
+
+
 def test_at_most_a_hundred_categories_are_told_apart():
     words = [f"w{i}" for i in range(150) for _ in range(5 + (i < 100))]
     assert TableEncoder.fit({"w": words}).n_encoded == 101
@@ -157,11 +205,12 @@ def test_any_other_value_of_a_constant_is_strange(value):
 
 
 def test_any_value_in_a_column_without_nominal_values_is_strange():
-    for empty in ([None] * 4, [float("nan")] * 4, ["", None, "", ""]):
+    for empty in ([None] * 4, [float("nan")] * 4, ["", None, "", ""], ["NA", "nan", None, ""]):
         encoder = TableEncoder.fit({"x": [1, 2, 3, 4], "e": empty})
         assert encoder.names == ("x",)
         assert encoder.encode({"x": [1, 2], "e": [None, "v"]}).strange == [Strange(1, "e", NOT_EMPTY, "v")]
-        assert encoder.encode({"x": [1], "e": [float("nan")]}).strange == []
+        for missing in ([float("nan")], ["NaN"], ["NA"]):
+            assert encoder.encode({"x": [1], "e": missing}).strange == []
 
 
 def test_strange_rows_are_listed_once_and_ascending():
@@ -298,6 +347,18 @@ def test_dates_are_an_error_that_says_what_to_do(value):
         TableEncoder.fit({"when": [value] * 9})
     with pytest.raises(ValueError, match=r"column 'x' must hold numbers.* is of type"):
         TableEncoder.fit({"x": [1.0, 2.0]}).encode({"x": [value]})
+
+
+@pytest.mark.parametrize("day", ["2024-01-0{}", "0{}.01.2024", "1/{}/2024 13:05", "2024-01-0{}T10:00:00Z"])
+def test_dates_as_text_are_an_error_too(day):
+    days = [day.format(1 + i % 3) for i in range(30)]
+    with pytest.raises(ValueError, match=r"column 'when' holds dates or times"):
+        TableEncoder.fit({"x": range(30), "when": days})
+
+
+def test_versions_and_codes_are_no_dates():
+    words = ["1.2.3", "10.1.4", "2024-1", "12-34-5678-9"] * 6
+    assert TableEncoder.fit({"w": words}).n_encoded == 4
 
 
 def test_cells_that_are_lists_are_an_error():

@@ -86,6 +86,15 @@ def test_files_have_the_usual_permissions_and_links_stay(tmp_path: Path) -> None
     assert (tmp_path / "real.csv").read_text() == FRAME.write_csv()
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path, resume: bool) -> None:
+    (tmp_path / "out.csv").touch(mode=0o600)
+    (tmp_path / "out.csv").chmod(0o600)
+    with open_output(tmp_path / "out.csv", resume=resume) as table:
+        table.write(FRAME)
+    assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
+
+
 def test_devices_are_written_to_and_never_replaced(tmp_path: Path) -> None:
     fifo = tmp_path / "t.csv"
     os.mkfifo(fifo)

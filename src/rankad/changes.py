@@ -33,11 +33,8 @@ class Mover:
 
     def __init__(self, nominal: NominalRows, is_nominal: Callable[[Floats], Bools]) -> None:
         self._nominal, self._is_nominal = nominal, is_nominal
-        self._seen: dict[int, Floats] = {}
-        for column, values in enumerate(nominal.rows.T):
-            distinct = np.unique(values)
-            if 2 * distinct.size < values.size:
-                self._seen[column] = distinct
+        self._seen = [np.unique(values) for values in nominal.rows.T]
+        self._repeats = np.array([2 * seen.size < len(nominal.rows) for seen in self._seen])
 
     def shrink(self, rows: Floats, targets: Floats, order: Ints) -> Floats:
         """Return rows between `rows` and `targets` that are nominal still and differ from `rows` in less.
@@ -85,12 +82,11 @@ class Mover:
     def _between(self, rows: Floats, found: Floats, mask: Bools, share: Floats) -> Floats:
         """Return `found`, but in the mask points at a share of the way, or the next seen values beyond."""
         points = np.where(mask, rows + share[:, None] * (found - rows), found)
-        for column, seen in self._seen.items():
-            at = np.flatnonzero(mask[:, column])
-            if at.size:
-                point, end = points[at, column], found[at, column]
-                down = seen[np.maximum(np.searchsorted(seen, point, side="right") - 1, 0)]
-                up = seen[np.minimum(np.searchsorted(seen, point, side="left"), seen.size - 1)]
-                falling = rows[at, column] > end
-                points[at, column] = np.where(falling, np.maximum(down, end), np.minimum(up, end))
+        for column in np.flatnonzero(mask.any(axis=0) & self._repeats).tolist():
+            at, seen = np.flatnonzero(mask[:, column]), self._seen[column]
+            point, end = points[at, column], found[at, column]
+            down = seen[np.maximum(np.searchsorted(seen, point, side="right") - 1, 0)]
+            up = seen[np.minimum(np.searchsorted(seen, point, side="left"), seen.size - 1)]
+            falling = rows[at, column] > end
+            points[at, column] = np.where(falling, np.maximum(down, end), np.minimum(up, end))
         return points

@@ -98,7 +98,9 @@ class Search:
         nobody = np.zeros((len(rows), nominal.n_groups), dtype=np.bool_)
         around = nominal.around(rows, nobody)
         tried = self._made_typical(rows, around.typical, nobody)
-        low, high = nominal.quantiles(around.near, _TAIL, 1 - _TAIL)
+        low, high = (
+            np.broadcast_to(limit, rows.shape) for limit in nominal.quantiles(around.near, _TAIL, 1 - _TAIL)
+        )
         alone = _Alone(around.typical, low, high, self._scores_of(tried), nominal.surprise(rows, low, high))
         blame = self._blame(rows, scores, tried, alone)
         order = _in_order(blame.groups, alone)

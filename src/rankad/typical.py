@@ -24,7 +24,7 @@ class Surroundings(NamedTuple):
     Attributes
     ----------
     near : ndarray of int, shape (m, n_groups, k)
-        Positions of nominal rows, the nearest first.
+        Positions of nominal rows, the nearest first; of shape (1, 1, n) where all rows are near to any.
     typical : ndarray of int, shape (m, n_groups)
         That one of them which is nearest to the others in the columns asked about.
     """
@@ -85,14 +85,14 @@ class NominalRows:
     def _everyone(self, m: int) -> Surroundings:
         near = np.arange(len(self.rows)).reshape(1, 1, -1)
         typical = _medoids(self.scaled, near, self._order, self._starts, np.zeros((1, 1), dtype=np.bool_))
-        return Surroundings(np.broadcast_to(near, (m, 1, near.size)), np.broadcast_to(typical, (m, 1)))
+        return Surroundings(near, np.broadcast_to(typical, (m, 1)))
 
     def quantiles(self, near: Ints, low: float, high: float) -> tuple[Floats, Floats]:
         """Return two quantiles of what near rows have in every column; both of shape (m, d)."""
         found = np.empty((2, near.shape[0], self.rows.shape[1]))
         for group, columns in enumerate(self.groups):
-            for column in columns:
-                found[:, :, column] = np.quantile(self.rows[near[:, group], column], [low, high], axis=1)
+            values = self.rows[near[:, group, :, None], list(columns)]
+            found[:, :, list(columns)] = np.quantile(values, [low, high], axis=1)
         return found[0], found[1]
 
     def surprise(self, rows: Floats, low: Floats, high: Floats) -> Floats:

@@ -19,6 +19,7 @@ from rankad.cli.words import count
 from rankad.decisions import PValueCounts
 from rankad.modelfile import read_card
 from rankad.tables import TableDetector
+from rankad.tables.ahead import ReadAhead
 from rankad.tables.columns import NumberColumn
 from rankad.tables.files import (
     TableError,
@@ -75,8 +76,9 @@ class Plan:
         return self.out == "-"
 
     def open(self, start: Any = None) -> TableReader:
-        """Open the table."""
-        return open_table(self.table, format=self.format, delimiter=self.delimiter, start=start)
+        """Open the table; a file is read ahead."""
+        reader = open_table(self.table, format=self.format, delimiter=self.delimiter, start=start)
+        return reader if self.table == "-" else ReadAhead(reader)
 
 
 @dataclass

@@ -36,6 +36,9 @@ def write_whole(path: str | os.PathLike[str], data: bytes, check: Callable[[str]
         )
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; name a file in it to save to.")
+    if target.exists() and not target.is_file():
+        # Renaming would put a file in place of it, and for /dev/null that would be the end of many programs.
+        raise FileExistsError(f"{target} is a device or a pipe; name a file to save to.")
     _remove_left_over(target)
     unfinished = target.parent / _unfinished(target, str(os.getpid()), secrets.token_hex(4))
     # Beside `open`, this refuses a file that is there already.

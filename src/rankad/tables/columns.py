@@ -15,11 +15,13 @@ import polars as pl
 
 from rankad._arrays import LARGEST, Bools, Floats, Ints
 from rankad.tables.numbers import parse, read_numbers, unread
+from rankad.tables.words import TRUE_OR_FALSE, all_booleans, has_value, read_words
 
 __all__ = ["CategoryColumn", "Column", "EmptyColumn", "Learned", "NumberColumn", "Strange"]
 
 # Two rows of different categories are at distance one.
 _INDICATOR = math.sqrt(0.5)
+_BOOLEANS: dict[str | None, bool] = {"true": True, "false": False}
 # More categories than these are not told apart: every one is a column to score.
 _MOST_CATEGORIES = 100
 
@@ -100,7 +102,7 @@ class NumberColumn:
         elif not constant and n_low + n_high == seen.size:
             alone += [seen[present == end] for end, n in ((low, n_low), (high, n_high)) if n == 1]
         center = low if constant else float(present.mean())
-        spread = 0.0 if constant else float(present.std())
+        spread = 0.0 if constant else _deviation(present - center)
         median = low if constant else float(np.median(present))
         column = cls(series.name, median, center, spread or 1.0, seen.size < values.size, constant)
         return Learned(column, np.unique(np.concatenate(alone)))
@@ -109,6 +111,10 @@ class NumberColumn:
     def width(self) -> int:
         """How many encoded columns there are."""
         return 1 + self.missing
+
+    def cells(self, series: pl.Series) -> list[Any]:
+        """Return the cells as they are shown."""
+        return [None if math.isnan(value) else value for value in read_numbers(series).tolist()]
 
     def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
@@ -174,7 +180,7 @@ class CategoryColumn:
     n_other : int
         How many others nominal rows had. They share an indicator; where there were none, others are strange.
     boolean : bool
-        Whether these are "true" and "false", which are read in any case.
+        Whether these are "true" and "false".
     """
 
     kind: ClassVar[str] = "category"
@@ -186,8 +192,8 @@ class CategoryColumn:
     @classmethod
     def learn(cls, series: pl.Series, min_count: int) -> Learned:
         """Learn from nominal cells, of which at least one is not missing."""
-        boolean = series.dtype == pl.Boolean
-        text = _text(series, boolean)
+        boolean = series.dtype == pl.Boolean or (series.dtype == pl.String and all_booleans(series))
+        text = read_words(series, known=TRUE_OR_FALSE if boolean else (), boolean=boolean)
         counted = text.value_counts(sort=True, name="rows").sort("rows", text.name, descending=[True, False])
         counts = dict(zip(counted[text.name].to_list(), counted["rows"].to_list(), strict=True))
         least = 1 if boolean else min_count
@@ -207,9 +213,18 @@ class CategoryColumn:
         """How many encoded columns there are."""
         return len(self.categories) + (self.n_other > 0)
 
+    def words(self, series: pl.Series) -> pl.Series:
+        """Return the cells as words that can be found among the categories; null where missing."""
+        return read_words(series, known=self.categories, boolean=self.boolean)
+
+    def cells(self, series: pl.Series) -> list[Any]:
+        """Return the cells as they are shown."""
+        words = self.words(series).to_list()
+        return [_BOOLEANS.get(word, word) for word in words] if self.boolean else words
+
     def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
-        text = _text(series, self.boolean)
+        text = self.words(series)
         words = [word for word in self.categories if word is not None]
         codes = [code for code, word in enumerate(self.categories) if word is not None]
         none = self.categories.index(None) if None in self.categories else -1
@@ -261,14 +276,13 @@ class EmptyColumn:
     name: str
     width: ClassVar[int] = 0
 
+    def cells(self, series: pl.Series) -> list[Any]:
+        """Return the cells as they are shown."""
+        return series.to_list()
+
     def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
         """Return the strange cells; there is nothing to write."""
-        given = series.is_not_null()
-        if series.dtype.is_float():
-            given &= series.is_not_nan()
-        elif series.dtype == pl.String:
-            given &= series != ""
-        return _cells(series, given.to_numpy(), NOT_EMPTY)
+        return _cells(series, has_value(series).to_numpy(), NOT_EMPTY)
 
     def decode(self, encoded: Floats) -> pl.Series:
         """Return missing values."""
@@ -286,16 +300,16 @@ class EmptyColumn:
 Column: TypeAlias = NumberColumn | CategoryColumn | EmptyColumn
 
 
-def _text(series: pl.Series, boolean: bool) -> pl.Series:
-    text = series.cast(pl.String)
-    text = text.set((text == "").fill_null(False), None)
-    return text.str.to_lowercase() if boolean and series.dtype != pl.Boolean else text
-
-
 def _cells(series: pl.Series, where: Bools, what: str) -> list[Strange]:
     rows = np.flatnonzero(where)
     values = [None if value != value else value for value in series.gather(rows).to_list()]
     return [Strange(int(row), series.name, what, value) for row, value in zip(rows, values, strict=True)]
+
+
+def _deviation(centered: Floats) -> float:
+    """Return the standard deviation of numbers whose squares may be too small to be told from zero."""
+    largest = float(np.abs(centered).max())
+    return largest * math.sqrt(float(np.square(centered / largest).mean())) if largest else 0.0
 
 
 def _check_size(series: pl.Series, values: Floats) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -77,7 +78,7 @@ class PartFile(Destination):
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
-        os.replace(self.path, self.target)
+        _put_in_place(self.path, self.target)
         sync_folder(self.target.parent)
 
     def abandon(self) -> None:
@@ -186,7 +187,7 @@ class Resumable(Destination):
         """Put the file in its place; the journal has served."""
         self.file.flush()
         os.fsync(self.file.fileno())
-        os.replace(self.path, self.target)
+        _put_in_place(self.path, self.target)
         self._journal.unlink(missing_ok=True)
         self.file.close()
         sync_folder(self.target.parent)
@@ -207,6 +208,13 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _put_in_place(path: Path, target: Path) -> None:
+    """Rename a file over another, whose permissions it takes."""
+    with suppress(OSError):
+        os.chmod(path, stat.S_IMODE(target.stat().st_mode))
+    os.replace(path, target)
 
 
 def _opened(path: Path, mode: str) -> IO[bytes]:

@@ -17,6 +17,7 @@ from rankad.detectors import RankAD
 from rankad.detectors.base import CalibratedDetector
 from rankad.tables.columns import Strange
 from rankad.tables.encoding import TableEncoder, learn_encoder
+from rankad.tables.frames import as_frame
 
 if TYPE_CHECKING:
     from rankad.explanations import Explanation
@@ -121,8 +122,9 @@ class TableDetector(CalibratedDetector):
         detector = RankAD() if self.detector is None else self.detector
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
             raise ValueError(f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}.")
-        encoder, alone = learn_encoder(X, ids=self.ids, drop=self.drop, min_count=self.min_count)
-        rows = encoder.encode(X).rows
+        table = as_frame(X)
+        encoder, alone = learn_encoder(table, ids=self.ids, drop=self.drop, min_count=self.min_count)
+        rows = encoder.encode(table).rows
         fitted = clone(detector).fit(rows)
         if alone.size:
             own = fitted.score_samples(rows[alone])
@@ -201,7 +203,7 @@ class TableDetector(CalibratedDetector):
         return found._replace(exact=False, theorem=found.theorem + _ENCODED)
 
     def _more_alarms(self) -> str:
-        if not self.encoder_.n_alone:
+        if self.detector_.recalibrated_ or not self.encoder_.n_alone:
             return super()._more_alarms()
         return (
             f"{self.encoder_.n_alone} of {self.encoder_.n_rows} nominal rows have something that no other "

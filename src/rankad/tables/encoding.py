@@ -15,6 +15,7 @@ from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, Learned, 
 from rankad.tables.frames import as_frame
 from rankad.tables.numbers import all_numbers
 from rankad.tables.stored import read_columns, read_count, read_names
+from rankad.tables.words import all_dates, has_value
 
 __all__ = ["Encoded", "LearnedEncoder", "TableEncoder", "learn_encoder"]
 
@@ -87,8 +88,9 @@ class TableEncoder:
         """Learn from a table of nominal rows.
 
         Numbers, durations (in seconds) and text that can be read as numbers throughout are numbers. Booleans,
-        categories and other text are categories. Dates and times are an error: new rows are later than all
-        nominal ones, so a date as such tells nothing. Turn them into what matters, as the hour of the day.
+        also as text, categories and other text are categories. Dates and times, also as text, are an error:
+        new rows are later than all nominal ones, so a date as such tells nothing. Turn them into what
+        matters, as the hour of the day.
 
         Parameters
         ----------
@@ -238,18 +240,14 @@ def _is_plain(column: Column) -> bool:
 
 def _learn(series: pl.Series, min_count: int) -> Learned:
     kind, name = series.dtype, series.name
-    given = series.is_not_null()
-    if kind.is_float():
-        given &= series.is_not_nan()
-    elif kind == pl.String:
-        given &= series != ""
-    if kind.is_temporal() and not isinstance(kind, pl.Duration):
+    is_date = kind.is_temporal() and not isinstance(kind, pl.Duration)
+    if is_date or (kind == pl.String and all_dates(series)):
         raise ValueError(
             f"column {name!r} holds dates or times ({kind}): new rows are later than all nominal ones, so it "
             f"tells nothing. Drop it (drop=[{name!r}] or --drop {name}), or turn it into a number, as the "
             f"hour of the day."
         )
-    if not given.any():
+    if not has_value(series).any():
         return Learned(EmptyColumn(name), np.empty(0, dtype=np.int64))
     if kind.is_numeric() or isinstance(kind, pl.Duration) or (kind == pl.String and all_numbers(series)):
         return NumberColumn.learn(series)

@@ -67,7 +67,8 @@ def _series(name: str, values: Any) -> pl.Series:
     if isinstance(values, pl.Series):
         return values.alias(name)
     plain = getattr(values, "dtype", None)
-    if isinstance(plain, np.dtype) and plain.kind in "biuf" and plain.itemsize <= 8:
+    is_number = isinstance(plain, np.dtype) and plain.kind in "biuf" and plain.itemsize <= 8
+    if is_number and not np.ma.isMaskedArray(values):
         values = np.asarray(values)
         if values.ndim == 1:
             return pl.Series(name, values)

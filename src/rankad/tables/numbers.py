@@ -8,7 +8,7 @@ import polars as pl
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import TableError
 
-__all__ = ["MISSING", "all_numbers", "parse", "read_numbers", "unread"]
+__all__ = ["MISSING", "all_numbers", "is_text", "parse", "read_numbers", "unread"]
 
 # What stands for a missing number in text, in lower case. Words that parse as a number (nan) need no mention.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -37,13 +37,13 @@ def read_numbers(series: pl.Series, first_row: int = 0) -> Floats:
     kind = series.dtype
     if isinstance(kind, pl.Duration):
         return parse(series.dt.total_microseconds()) / 1e6
-    if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null) or _is_text(kind)):
+    if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null) or is_text(kind)):
         raise TableError(
             f"column {series.name!r} must hold numbers, as it did when the detector was fitted, but is of "
             f"type {kind}; turn it into numbers."
         )
     numbers = parse(series)
-    if _is_text(kind):
+    if is_text(kind):
         wrong = unread(series, numbers)
         if wrong.size:
             row = int(wrong[0])
@@ -65,7 +65,7 @@ def all_numbers(series: pl.Series) -> bool:
 
 def parse(series: pl.Series) -> Floats:
     """Return what can be read as numbers, NaN elsewhere."""
-    if not _is_text(series.dtype):
+    if not is_text(series.dtype):
         return series.cast(pl.Float64).to_numpy()
     text = series.cast(pl.String)
     numbers = text.cast(pl.Float64, strict=False)
@@ -83,5 +83,6 @@ def unread(series: pl.Series, numbers: Floats) -> Ints:
     return np.asarray(blank[~known.fill_null(True).to_numpy()])
 
 
-def _is_text(kind: pl.DataType) -> bool:
+def is_text(kind: pl.DataType) -> bool:
+    """Tell whether a column of this type holds text."""
     return kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))
