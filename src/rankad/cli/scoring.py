@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from rankad.tables.files import (
     open_output,
     open_table,
 )
+from rankad.tables.reader import Position
 from rankad.tables.suffixes import format_of
 
 __all__ = ["Outcome", "Plan", "run"]
@@ -249,19 +251,34 @@ def _write(
     as_text = reader.format not in _DELIMITED or _out_format(plan, reader) in _DELIMITED
     kept: list[pl.DataFrame] = []
     wrote = writer.position is not None
-    for batch in scan(reader, detector, meter, "Scoring"):
-        alarms = batch.p_values <= outcome.level
-        outcome.add(batch.scores, alarms)
-        frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
-        scored = columns.added(batch, frame, alarms)
-        if plan.alarms_only:
-            scored = scored.filter(pl.Series(alarms))
-        if plan.sort:
-            kept.append(scored)
-            continue
+
+    def put(scored: pl.DataFrame, position: Position, state: dict[str, int]) -> None:
         writer.write(scored)
-        wrote = True
-        writer.commit(reader.position, outcome.state())
+        writer.commit(position, state)
+
+    # A batch is written to a file while the next is scored; never more than one waits. A pipe may be stuck,
+    # and an interruption must not wait for that.
+    with ThreadPoolExecutor(1) as thread:
+        written: Future[None] | None = None
+        for batch in scan(reader, detector, meter, "Scoring"):
+            alarms = batch.p_values <= outcome.level
+            outcome.add(batch.scores, alarms)
+            frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
+            scored = columns.added(batch, frame, alarms)
+            if plan.alarms_only:
+                scored = scored.filter(pl.Series(alarms))
+            if plan.sort:
+                kept.append(scored)
+                continue
+            wrote = True
+            if plan.to_stdout:
+                put(scored, reader.position, outcome.state())
+                continue
+            if written is not None:
+                written.result()
+            written = thread.submit(put, scored, reader.position, outcome.state())
+        if written is not None:
+            written.result()
     if kept:
         writer.write(
             pl.concat(kept, how="vertical_relaxed").sort(columns.p_value, columns.score, maintain_order=True)
