@@ -13,6 +13,7 @@ import rankad
 from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_text
 from rankad import RankAD, TableDetector
 from rankad.cli import example
+from rankad.cli.pages import Views
 from rankad.modelfile import read_card
 from rankad.tables.files import open_table
 
@@ -134,9 +135,62 @@ def test_the_options_reach_the_detector(files, capsys, tmp_path, monkeypatch):
     assert not card.holds_rows
 
 
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Write a table with zip codes, one of them rare."""
+    path, rng = tmp_path_factory.mktemp("places") / "places.csv", np.random.default_rng(0)
+    codes = ["01234", "10000"] * 30 + ["00007"] * 3
+    rows = (f"{code},{value:.3f}\n" for code, value in zip(codes, rng.normal(size=63), strict=True))
+    path.write_text("zip,size\n" + "".join(rows))
+    return path
+
+
+def test_columns_can_be_taken_as_categories(places, capsys, tmp_path, monkeypatch):
+    quick(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "200")
+    model, new = tmp_path / "m.rankad", tmp_path / "new.csv"
+    said = call(capsys, "fit", places, "--model", model, "--category", "zip", "--min-count", "3")
+    assert said.status == 0
+    assert "zip category: 01234, 10000, 00007" in " ".join(said.out.split())
+    loaded = rankad.load(model)
+    assert (loaded.categories, loaded.min_count) == (("zip",), 3)
+    said = call(capsys, "inspect", model)
+    assert "a category, one indicator each for '01234', '10000', '00007'" in said.out
+    assert "a category because asked for" in said.out
+    new.write_text("zip,size\n01234,0.0\n1234,0.0\n")
+    call(capsys, "score", new, "--model", model, "--out", tmp_path / "out.csv", "--alpha", "0.1")
+    assert [(row[0], row[-1]) for row in cells(tmp_path / "out.csv")[1:]] == [
+        ("01234", "false"),
+        ("1234", "true"),
+    ]
+
+
+def test_rare_categories_are_taken_together_by_default(places, capsys, tmp_path, monkeypatch):
+    quick(monkeypatch)
+    said = call(capsys, "fit", places, "--model", tmp_path / "m.rankad", "--category", "zip")
+    assert "zip category: 01234, 10000; 1 rare one taken together" in " ".join(said.out.split())
+
+
+def test_arrays_that_are_not_used_are_named(capsys, tmp_path, monkeypatch):
+    quick(monkeypatch)
+    table, model, out = tmp_path / "t.npz", tmp_path / "m.rankad", tmp_path / "out.csv"
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    np.savez(table, X=rows, y=np.zeros(60), weights=np.ones(60))
+    said = call(capsys, "fit", table, "--model", model)
+    note = f"rankad: note: {table} holds several arrays; the rows are those of X, not used: y, weights\n"
+    assert (said.status, said.err) == (0, note)
+    said = call(capsys, "score", table, "--model", model, "--out", out)
+    assert (said.status, said.err) == (0, note)
+    np.savez(table, X=rows)
+    assert call(capsys, "score", table, "--model", model, "--out", out).err == ""
+
+
 @pytest.mark.parametrize(
     ("options", "status", "expected"),
     [
+        (["--id", "reading", "--category", "reading"], 1, "'reading' cannot be a category and be left out"),
+        (["--id", "reading", "--category", "name"], 1, "categories names 'name', which the table lacks"),
+        (["--id", "reading", "--min-count", "0"], 2, "--min-count"),
         ([], 1, "pass it as an id (ids=['reading'] or --id reading)"),
         (["--id", "name"], 1, "ids names 'name', which the table lacks"),
         (["--id", "reading", "--trim", "0.7"], 2, "--trim"),
@@ -279,6 +333,28 @@ def test_batches_do_not_change_the_page(files, odd, capsys, tmp_path, monkeypatc
         lines = (tmp_path / "page.html").read_text().splitlines()
         pages.append([line for line in lines if "UTC" not in line])
     assert pages[0] == pages[1]
+
+
+def test_the_page_counts_categories_as_the_model_does():
+    nominal = pl.DataFrame(
+        {
+            "x": np.random.default_rng(0).normal(size=60),
+            "word": ["a"] * 30 + ["b"] * 25 + ["c", "d", "e", "e", "NA"],
+            "on": ["True", "FALSE", "true"] * 20,
+        }
+    )
+    detector = TableDetector(RankAD(0.1, **QUICK)).fit(nominal)
+    views = Views(detector)
+    alarms = np.arange(4) == 3
+    new = {"x": [0.0] * 4, "word": ["a", "d", "new", "b"], "on": [1, 0, 1, None]}
+    views.add(pl.DataFrame(new), alarms)
+    _, word, on = views.columns
+    assert word.all_labels[:3] == ("a", "b", "(other)")
+    assert word.counts.nominal[:3] == (30, 25, 5)
+    assert word.counts.scored == (1, 1, 2, 0, 0, 0)
+    assert word.counts.alarms == (0, 1, 0, 0, 0, 0)
+    assert (on.labels, on.counts.nominal) == (("true", "false"), (40, 20, 0, 0, 0))
+    assert on.counts.scored == (2, 1, 0, 0, 1)
 
 
 def test_a_page_can_be_made_without_rows_in_the_model(files, without_rows, capsys, tmp_path):

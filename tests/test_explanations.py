@@ -10,6 +10,8 @@ import pytest
 
 from rankad import KLPE, RankAD
 from rankad.explanations import explain
+from rankad.scaling import Scaling
+from rankad.typical import NominalRows
 
 
 def correlated(n, d, seed=0):
@@ -114,6 +116,24 @@ def test_reasons_are_their_naive_twin(quick_rankad, groups, scaling):
             assert reason.gain == score - e.score
         expected = naive_order(detector, nominal, scale, row, columns_of)
         assert [reason.column for reason in e.reasons][: len(expected)] == expected
+
+
+def test_rows_near_in_all_other_columns_where_categories_repeat_themselves():
+    rng = np.random.default_rng(0)
+    # Halves and whole numbers: all sums are exact, so that ties are ties for the twin too.
+    one_hot = [0.5 * np.eye(n)[rng.integers(n, size=300)] for n in (4, 7)]
+    nominal = np.hstack([one_hot[0], rng.integers(9, size=(300, 3)).astype(float), one_hot[1]])
+    groups = (tuple(range(4)), (4,), (6, 5), tuple(range(7, 14)))
+    rows = nominal[rng.permutation(300)[:20]]
+    rows[:10, 7:] = 0.5 * np.eye(7)[rng.integers(7, size=10)]
+    left_out = np.zeros((20, 4), dtype=bool)
+    left_out[:5, 3], left_out[5:8, 2] = True, True
+    found = NominalRows(nominal, Scaling(np.zeros(14), np.ones(14)), groups).around(rows, left_out)
+    for row, out, near in zip(rows, left_out, found.near, strict=True):
+        for group in np.flatnonzero(~out):
+            others = [c for g in range(4) if g != group and not out[g] for c in groups[g]]
+            distances = ((nominal[:, others] - row[others]) ** 2).sum(axis=1)
+            assert near[group].tolist() == np.argsort(distances, kind="stable")[:10].tolist()
 
 
 def test_two_columns_by_hand(quick_rankad):

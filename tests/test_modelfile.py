@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import polars as pl
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
@@ -17,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import modelfile_cases as cases
 import rankad
-from rankad import KLPE, ModelFileError, RankAD, load
+from rankad import KLPE, ModelFileError, RankAD, TableDetector, load
 from rankad.modelfile import read_card, save
 from rankad.selection import SelectionTable
 
@@ -309,13 +310,27 @@ def test_a_table_detector_comes_back_to_the_last_bit(table_detector, tmp_path):
     assert loaded.strange_cells(new) == table_detector.strange_cells(new) != []
     assert loaded.false_alarm_bound() == table_detector.false_alarm_bound()
     assert loaded.encoder_ == table_detector.encoder_
-    assert loaded.min_count == 3
+    assert (loaded.min_count, loaded.categories) == (3, ())
     _assert_same(_attributes(loaded.detector_), _attributes(table_detector.detector_))
     np.testing.assert_array_equal(clone(loaded).fit(cases.table()).p_values(new), loaded.p_values(new))
     card = read_card(path)
     assert (card.kind, card.columns, card.n_rows) == ("TableDetector", ("size", "color", "on"), 80)
     assert card.encoding == tuple(table_detector.encoder_.describe())
     assert card.alpha == 0.05
+
+
+def test_categories_that_were_asked_for_come_back(tmp_path):
+    path, codes = tmp_path / "model", cases.table().with_columns(zip=pl.Series(["01", "10"] * 40))
+    inner = RankAD(landmarks=15, scaling="standard", bandwidth="D_K", C=0.1, random_state=0)
+    detector = TableDetector(inner, ids=["id"], categories=["zip"]).fit(codes)
+    detector.save(path)
+    loaded = load(path)
+    assert loaded.categories == ("zip",)
+    assert loaded.encoder_ == detector.encoder_
+    np.testing.assert_array_equal(clone(loaded).fit(codes).p_values(codes), detector.p_values(codes))
+    assert any(
+        "zip: a category, one indicator each for '01', '10'" in line for line in read_card(path).encoding
+    )
 
 
 def test_a_table_detector_of_another_kind_is_not_saved(table_detector, tmp_path):

@@ -240,7 +240,9 @@ def test_the_headline_does_not_miss_a_few_sure_ones_among_as_many_alarms_as_usua
     p_values = np.repeat([0.005, 0.03, 0.5], [n_sure, n_alarms - n_sure, 1000 - n_alarms])
     head = headline(a_report(p_values=p_values, columns=[]))
     assert head.verdict == "some"
-    assert f"There are {n_alarms}, no more than that. But {n_sure} would be alarms even at 1\xa0%" in head.text
+    assert (
+        f"There are {n_alarms}, no more than that. But {n_sure} would be alarms even at 1\xa0%" in head.text
+    )
     assert f"chance explains no more than {most}" in head.text
 
 

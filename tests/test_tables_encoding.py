@@ -361,6 +361,85 @@ def test_versions_and_codes_are_no_dates():
     assert TableEncoder.fit({"w": words}).n_encoded == 4
 
 
+# --------------------------------------------------------------------------- categories that were asked for
+
+
+def test_categories_that_look_like_numbers_are_taken_as_written():
+    codes = ["01234"] * 6 + ["1234"] * 5 + ["99999"]
+    encoder = TableEncoder.fit({"zip": codes, "x": range(12)}, categories=["zip"])
+    assert encoder.columns[0].categories == ("01234", "1234")
+    rows = encoder.encode({"zip": ["1234", "01234", "1234.0"], "x": [0, 0, 0]}).rows
+    np.testing.assert_allclose(rows[:, :3], HALF * np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1]]))
+    assert TableEncoder.fit({"zip": codes, "x": range(12)}).encode({"zip": ["7"], "x": [0]}).rows.shape == (
+        1,
+        2,
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", [pl.Int64, pl.UInt8, pl.Float64, pl.Decimal(5, 0), pl.String, pl.Categorical]
+)
+def test_categories_of_any_type_of_column_are_the_same(kind):
+    codes = pl.Series("code", [3, 3, 7, 7, 7]).cast(pl.String).cast(kind)
+    encoder = TableEncoder.fit({"code": codes}, categories="code", min_count=2)
+    assert encoder.columns[0].categories == ("7", "3")
+    for new in ([7, 4], [7.0, 4.0], ["7", "4"]):
+        encoded = encoder.encode({"code": new})
+        assert encoded.rows[0].tolist() == [HALF, 0.0]
+        assert [(cell.row, cell.what) for cell in encoded.strange] == [(1, NEW_CATEGORY)]
+
+
+def test_missing_numbers_are_a_category_of_their_own():
+    encoder = TableEncoder.fit({"code": [1.0, 2.0, float("nan")] * 5}, categories=["code"])
+    assert set(encoder.columns[0].categories) == {"1", "2", None}
+    assert encoder.encode({"code": [None, float("nan")]}).strange == []
+
+
+def test_text_that_looks_like_dates_may_be_categories():
+    lots = ["1.2.2024", "1.3.2024"] * 6
+    assert TableEncoder.fit({"lot": lots}, categories=["lot"]).n_encoded == 2
+    with pytest.raises(ValueError, match="dates or times"):
+        TableEncoder.fit({"lot": [datetime.date(2024, 1, 1)] * 6}, categories=["lot"])
+
+
+def test_categories_that_cannot_be_are_errors():
+    table = {"a": [1, 2] * 5, "b": [3, 4] * 5}
+    with pytest.raises(ValueError, match=r"categories names 'z', which the table lacks; it has 'a', 'b'"):
+        TableEncoder.fit(table, categories=["z"])
+    for other, option in (("ids", "--id"), ("drop", "--drop")):
+        with pytest.raises(ValueError, match=rf"'a' cannot be a category and be left out.*\({option}\) both"):
+            TableEncoder.fit(table, categories=["a"], **{other: ["a"]})
+    with pytest.raises(ValueError, match=r"'d' is of type Duration.*must hold numbers, booleans or text"):
+        TableEncoder.fit({"d": [datetime.timedelta(1)] * 6}, categories=["d"])
+    with pytest.raises(ValueError, match=r"column 'c' has 9 different values in 9 rows, none .* as 5 rows"):
+        TableEncoder.fit({"c": range(9)}, categories=["c"])
+
+
+def test_names_may_come_twice():
+    table = {"a": [1, 2] * 5, "b": [3, 4] * 5, "i": range(10)}
+    encoder = TableEncoder.fit(table, ids=["i", "i"], categories=["a", "a"])
+    assert (encoder.ids, encoder.categories) == (("i",), ("a",))
+    assert TableEncoder.from_dict(encoder.to_dict()) == encoder
+
+
+@pytest.mark.parametrize("names", [["x"], ["z"], ["a", "a"], None])
+def test_stored_categories_must_be_columns_of_categories(names):
+    stored = TableEncoder.fit({"a": [1, 2] * 5, "x": range(10)}, categories=["a"]).to_dict()
+    with pytest.raises(ValueError, match="categories"):
+        TableEncoder.from_dict(stored | {"categories": names})
+
+
+def test_cells_are_counted_as_what_they_are_encoded_as():
+    nominal = {"c": [*COLORS, None], "b": [True, False] * 7}
+    encoder = TableEncoder.fit(nominal)
+    colors, flags = encoder.columns
+    back = encoder.decode(encoder.encode(nominal).rows)
+    expected = ["red"] * 6 + ["blue"] * 5 + ["(other)"] * 3
+    assert colors.labels(pl.Series(nominal["c"])) == colors.labels(back["c"]) == expected
+    assert flags.labels(pl.Series(["TRUE", "0", "maybe", None])) == ["true", "false", "maybe", None]
+    assert flags.labels(back["b"]) == ["true", "false"] * 7
+
+
 def test_cells_that_are_lists_are_an_error():
     with pytest.raises(ValueError, match=r"column 'x' is of type List.*must hold numbers, booleans or text"):
         TableEncoder.fit({"x": [[1], [2]]})
@@ -417,16 +496,17 @@ def whole():
         "ok": [True, None] * 100,
         "e": [None] * 200,
         "k": [3] * 200,
+        "zip": ["01", "2"] * 100,
         "id": [f"i{i}" for i in range(200)],
     }
-    return TableEncoder.fit(nominal, ids=["id"], drop=["y"])
+    return TableEncoder.fit(nominal, ids=["id"], drop=["y"], categories=["zip", "e"])
 
 
 def test_storing_as_json_keeps_everything():
     encoder = whole()
     again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
     assert again == encoder
-    new = mixed(5) | {"ok": [False, True] * 100, "e": ["?"] * 200, "k": [3] * 200}
+    new = mixed(5) | {"ok": [False, True] * 100, "e": ["?"] * 200, "k": [3] * 200, "zip": ["01"] * 200}
     one, other = encoder.encode(new), again.encode(new)
     np.testing.assert_array_equal(one.rows, other.rows)
     assert one.strange == other.strange
@@ -435,12 +515,16 @@ def test_storing_as_json_keeps_everything():
 
 def test_the_description_has_a_line_for_every_column():
     lines = whole().describe()
-    assert [line.split(":")[0] for line in lines] == ["x", "word", "ok", "e", "k", "id", "y"]
+    assert [line.split(":")[0] for line in lines] == ["x", "word", "ok", "e", "k", "zip", "id", "y"]
     assert "missing becomes" in lines[0]
     assert re.search("'a', 'b', 'c' and for a missing value, and one for the 1 rarer", lines[1])
     assert "any other is strange" in lines[2]
     assert "any value is strange" in lines[3]
     assert "always 3, any other value is strange; missing is strange" in lines[4]
+    assert re.search(
+        "a category, one indicator each for '01', '2'.*; a category because asked for$", lines[5]
+    )
+    assert sum("asked" in line for line in lines) == 1
 
 
 def changed(stored, rng):

@@ -17,6 +17,7 @@ import pytest
 import zstandard
 from polars.testing import assert_frame_equal
 
+from rankad.tables.ahead import ReadAhead
 from rankad.tables.files import TableError, as_numbers, file_identity, open_table
 
 TRICKY = ["plain", 'say "hi"', "two\nlines", "a,b;c", "", "é", "  blanks ", "tab\there", "\n\n", '"']
@@ -279,6 +280,16 @@ def test_numpy_arrays_of_many_kinds(tmp_path: Path) -> None:
     assert whole(path).to_dict(as_series=False) == {"x0": [0.0, 1.0, 2.0, 3.0, 4.0]}
     np.savez(tmp_path / "t.npz", np.eye(2))
     assert whole(tmp_path / "t.npz").rows() == [(1.0, 0.0), (0.0, 1.0)]
+
+
+def test_arrays_beside_the_rows_are_named_and_not_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", y=np.ones(2), X=np.eye(2), w=np.zeros(3))
+    with open_table(tmp_path / "t.npz") as table, ReadAhead(open_table(tmp_path / "t.npz")) as ahead:
+        assert table.unused == ahead.unused == ["y", "w"]
+        assert next(table).rows() == [(1.0, 0.0), (0.0, 1.0)]
+    np.savez(tmp_path / "one.npz", rows=np.eye(2))
+    with open_table(tmp_path / "one.npz") as table:
+        assert not table.unused
 
 
 def test_as_numbers_says_which_cell_is_none() -> None:

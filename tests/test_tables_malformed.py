@@ -30,6 +30,7 @@ BAD_CSV = {
     "short row after lines in cells": (b'a,b\n1,"x\n\ny"\n3\n', r"line 5: 1 cells"),
     "short row after blank lines": (b"a,b\n\n\n1,2\n\n3\n", r"line 6: 1 cells"),
     "short row, quoted": (b'a,b,c\n1,2,3\n"3,4",5\n', r"line 3: .*do not fit the header's 3 columns"),
+    "long row, quoted": (b'a,b,c\n1,2,3\n"3,4",5,6,7\n', r"line 3: .*\(too few or too many cells\)"),
     "latin-1 cell": ("a,b\n1,2\n3,né\n".encode("latin-1"), r"line 3: byte 0xe9 is not UTF-8 .*iconv"),
     "latin-1 header": ("a,é\n1,2\n".encode("latin-1"), r"line 1: the column names are not UTF-8"),
     "utf-16": ("a,b\n1,2\n".encode("utf-16"), r"UTF-16 text.*iconv"),

@@ -55,6 +55,8 @@ class NominalRows:
         self._order = np.array([column for columns in groups for column in columns], dtype=np.int64)
         self._starts = np.cumsum([0, *map(len, groups)])
         self._columns = np.ascontiguousarray(self.scaled.T)
+        self._patterns = _patterns(self.scaled, groups)
+        self._deviation = rows.std(axis=0)
         reach = _REACH * self.scaled.std(axis=0)
         self._low, self._high = self.scaled.min(axis=0) - reach, self.scaled.max(axis=0) + reach
 
@@ -79,7 +81,8 @@ class NominalRows:
         if self.n_groups == 1:
             return self._everyone(len(rows))
         near = np.zeros((len(rows), self.n_groups, self.n_near), dtype=np.int64)
-        _nearest_without(self._columns, self.within_reach(rows), self._order, self._starts, left_out, near)
+        within = self.within_reach(rows)
+        _nearest_without(self._columns, *self._patterns, within, self._order, self._starts, left_out, near)
         return Surroundings(near, _medoids(self.scaled, near, self._order, self._starts, left_out))
 
     def _everyone(self, m: int) -> Surroundings:
@@ -100,12 +103,46 @@ class NominalRows:
 
         Where the columns of a group differ, the farthest counts.
         """
-        deviation = self.rows.std(axis=0)
         outside = np.maximum(0.0, np.maximum(low - rows, rows - high))
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # A column that does not vary: any other value is as surprising as can be.
-            units = np.where(outside > 0, np.minimum(outside / deviation, LARGEST), 0.0)
+            units = np.where(outside > 0, np.minimum(outside / self._deviation, LARGEST), 0.0)
         return np.stack([units[:, list(columns)].max(axis=1) for columns in self.groups], axis=1)
+
+
+class _Patterns(NamedTuple):
+    """What nominal rows have in groups of several columns: the indicators of a category repeat themselves.
+
+    Attributes
+    ----------
+    first : ndarray of int, shape (n_patterns,)
+        A nominal row of every pattern, group after group.
+    begins : ndarray of int, shape (n_groups + 1,)
+        Where those of a group begin; groups that are better looked at row by row have none.
+    codes : ndarray of int, shape (n_groups, n)
+        Which of its group's patterns each row has.
+    """
+
+    first: Ints
+    begins: Ints
+    codes: Ints
+
+
+def _patterns(scaled: Floats, groups: tuple[tuple[int, ...], ...]) -> _Patterns:
+    codes = np.zeros((len(groups), len(scaled)), dtype=np.int64)
+    firsts, begins = [np.empty(0, dtype=np.int64)], np.zeros(len(groups) + 1, dtype=np.int64)
+    for group, columns in enumerate(groups):
+        if len(columns) > 1:
+            # By their bytes: sorting the rows would take longer than it saves.
+            seen: dict[bytes, int] = {}
+            same = [
+                seen.setdefault(cells.tobytes(), row) for row, cells in enumerate(scaled[:, list(columns)])
+            ]
+            if 2 * len(seen) <= len(scaled):
+                firsts.append(np.array(list(seen.values())))
+                codes[group] = np.searchsorted(firsts[-1], same)
+        begins[group + 1] = sum(map(len, firsts))
+    return _Patterns(np.concatenate(firsts), begins, codes)
 
 
 # Nominal rows looked at together: few enough for all their squares to stay at hand.
@@ -113,24 +150,35 @@ _TOGETHER = 128
 
 
 @numba.njit(cache=True, nogil=True)
-def _nearest_without(nominal, rows, order, starts, left_out, near):  # type: ignore[no-untyped-def]
+def _nearest_without(nominal, first, begins, codes, rows, order, starts, left_out, near):  # type: ignore[no-untyped-def]
     """Find the nearest nominal rows by distance without each group in turn.
 
     The squares before a group and after it are added, rather than its own subtracted from all: no digits are
-    lost where it has nearly all of the distance.
+    lost where it has nearly all of the distance. Where rows share patterns, each pattern is compared once.
     """
     n, n_groups, k = nominal.shape[1], starts.shape[0] - 1, near.shape[2]
+    of_pattern = np.empty(first.shape[0])
     before, total = np.empty(_TOGETHER), np.empty(_TOGETHER)
     own, after = np.empty((n_groups, _TOGETHER)), np.zeros((n_groups + 1, _TOGETHER))
     least = np.empty((n_groups, k))
     for i in range(rows.shape[0]):
         least[:] = np.inf
+        of_pattern[:] = 0.0
+        for group in range(n_groups):
+            for column in order[starts[group] : starts[group + 1]]:
+                for at in range(begins[group], begins[group + 1]):
+                    of_pattern[at] += (nominal[column, first[at]] - rows[i, column]) ** 2
         for begin in range(0, n, _TOGETHER):
             size = min(_TOGETHER, n - begin)
             for group in range(n_groups - 1, -1, -1):
                 squares, later, now = own[group], after[group + 1], after[group]
                 squares[:] = 0.0
-                if not left_out[i, group]:
+                if left_out[i, group]:
+                    pass
+                elif begins[group + 1] > begins[group]:
+                    for j in range(size):
+                        squares[j] = of_pattern[begins[group] + codes[group, begin + j]]
+                else:
                     for column in order[starts[group] : starts[group + 1]]:
                         x, values = rows[i, column], nominal[column, begin : begin + size]
                         for j in range(size):

@@ -14,6 +14,8 @@ __all__ = ["main"]
 _FAILED, _MISUSED, _INTERRUPTED, _TERMINATED = 1, 2, 130, 143
 # As of any tool in a pipe whose reader wants no more.
 _UNREAD = 141
+# Of a line of error; names of files and columns may be of any length.
+_LONGEST = 900
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,7 +101,13 @@ def _left(given: list[str]) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"rankad: {' '.join(text.split())}\n")
+    from rankad.cli.screen import printable
+
+    line = printable(" ".join(text.split()))
+    if len(line) > _LONGEST:
+        # What is wrong stands at the beginning, what to do about it at the end.
+        line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
+    sys.stderr.write(f"rankad: {line}\n")
 
 
 @contextmanager

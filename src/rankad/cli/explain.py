@@ -12,15 +12,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rankad.cli.scan import Explained, Rows
-    from rankad.explanations import Change, Explanation, Reason
+    from rankad.explanations import Change, Explanation
     from rankad.tables import TableDetector
     from rankad.tables.reader import TableReader
 
 __all__ = ["explain"]
 
-_MOST_REASONS = 6
-# A column that raises the score by less than this share of what another would is not shown.
-_LEAST_SHARE = 0.05
 _WIDE = 100
 
 
@@ -144,7 +141,7 @@ def _print(out: Console, each: Explained, alpha: float) -> None:
 
     found = each.explanation
     assert found is not None
-    name = f" ({each.name})" if each.name else ""
+    name = f" ({cell(each.name)})" if each.name else ""
     alarm = "an alarm" if each.p_value <= alpha else "no alarm"
     out.print(
         f"Row {count(each.number)}{name}: p-value {cell(each.p_value, 2)}, {alarm} at {percent(alpha)}",
@@ -161,10 +158,13 @@ def _print(out: Console, each: Explained, alpha: float) -> None:
 
 def _moves(change: Change) -> str:
     """Write a change; of a long one, the columns that matter most."""
+    from rankad.cli.words import cell
+    from rankad.report.reasons import MOST_REASONS
+
     shown = []
-    for move in change.moves[:_MOST_REASONS]:
+    for move in change.moves[:MOST_REASONS]:
         before, after = _apart(move.before, move.after)
-        shown.append(f"{move.column} {before} -> {after}")
+        shown.append(f"{cell(move.column)} {before} -> {after}")
     more = len(change.moves) - len(shown)
     return ", ".join(shown) + (f", and {more} more columns changed" if more else "")
 
@@ -173,6 +173,7 @@ def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
     """Show the columns that matter, and what the nearest normal rows have there."""
     from rankad.cli.screen import plain_table
     from rankad.cli.words import cell, count, usually
+    from rankad.report.reasons import weighing
 
     places = {name: at for at, name in enumerate(each.values)}
     nearest = found.nearest[: 3 if out.width >= _WIDE else 2]
@@ -180,12 +181,12 @@ def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
     table = plain_table(
         "column", "value", "usually", "p-value\nif usual", *near, right=("value", "p-value\nif usual", *near)
     )
-    shown = _worth(found)
+    shown = weighing(found)
     for reason in shown:
         at = places.get(str(reason.column))
         values = [cell(one.values[at]) if at is not None else "" for one in nearest]
         table.add_row(
-            str(reason.column), cell(reason.value), usually(reason), cell(reason.p_value, 2), *values
+            cell(reason.column), cell(reason.value), usually(reason), cell(reason.p_value, 2), *values
         )
     out.print(table)
     more = len(found.reasons) - len(shown)
@@ -196,21 +197,10 @@ def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
         )
 
 
-def _worth(found: Explanation) -> list[Reason]:
-    """Return the reasons worth a line: the first, those of the change, others that weigh."""
-    moved = {move.column for move in found.change.moves} if found.change else set()
-    least = _LEAST_SHARE * max((reason.gain for reason in found.reasons), default=0.0)
-    worth = [
-        reason
-        for at, reason in enumerate(found.reasons)
-        if at == 0 or reason.column in moved or reason.gain > max(least, 0.0)
-    ]
-    return worth[:_MOST_REASONS]
-
-
 def _apart(before: Any, after: Any) -> tuple[str, str]:
     """Write two values with as many digits as it takes to tell them apart."""
+    from rankad.cli.screen import printable
     from rankad.report.wording import difference
 
-    first, second = difference(before, after)
-    return first.replace("\N{MINUS SIGN}", "-"), second.replace("\N{MINUS SIGN}", "-")
+    first, second = (printable(text).replace("\N{MINUS SIGN}", "-") for text in difference(before, after))
+    return first, second

@@ -47,6 +47,23 @@ def fit(
     drop: Annotated[
         list[str] | None, typer.Option("--drop", metavar="COLUMN", help="A column to ignore. Repeatable.")
     ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--category",
+            metavar="COLUMN",
+            help="A column of categories even if they look like numbers, as zip codes. Repeatable.",
+        ),
+    ] = None,
+    min_count: Annotated[
+        int,
+        typer.Option(
+            "--min-count",
+            min=1,
+            metavar="N",
+            help="Categories of fewer rows than these are taken together.",
+        ),
+    ] = 5,
     trim: Annotated[
         float,
         typer.Option(
@@ -81,7 +98,11 @@ def fit(
     with metered() as meter:
         frame = _whole(table, format, delimiter, meter)
         detector = TableDetector(
-            RankAD(alpha, trim=trim, random_state=seed, n_jobs=threads(jobs)), ids=ids or (), drop=drop or ()
+            RankAD(alpha, trim=trim, random_state=seed, n_jobs=threads(jobs)),
+            ids=ids or (),
+            drop=drop or (),
+            categories=category or (),
+            min_count=min_count,
         )
         meter.begin("Learning")
         with told_to(meter.step):
@@ -107,9 +128,11 @@ def _whole(table: str, format: str | None, delimiter: str | None, meter: Meter) 
     """Read all of a table."""
     import polars as pl
 
+    from rankad.cli.scan import warn_of_unused
     from rankad.tables.files import open_table
 
     with open_table(table, format=format, delimiter=delimiter) as reader:
+        warn_of_unused(reader)
         frames = []
         meter.reading(reader, "Reading")
         for frame in reader:
@@ -144,7 +167,7 @@ def _print_text(
     table: str, model: Path, frame: pl.DataFrame, detector: TableDetector, card: ModelCard, spent: float
 ) -> None:
     from rankad.cli.screen import plain_table, screen
-    from rankad.cli.words import count, percent, promise, rows, size
+    from rankad.cli.words import cell, count, percent, promise, rows, size
 
     out = screen()
     name = "standard input" if table == "-" else table
@@ -157,7 +180,7 @@ def _print_text(
         *((i, "a name of rows, not used") for i in encoder.ids),
         *((i, "dropped") for i in encoder.dropped),
     ):
-        columns.add_row(left_out, why)
+        columns.add_row(cell(left_out), why)
     out.print(columns, "")
     facts = plain_table("", "")
     facts.show_header = False
@@ -177,11 +200,13 @@ def _print_text(
 
 def _listed(columns: Sequence[Column]) -> list[tuple[str, str]]:
     """Return what to say of columns; where there are many, alike ones together."""
+    from rankad.cli.words import cell
+
     if len(columns) <= _MOST_COLUMNS:
-        return [(column.name, described(column)) for column in columns]
+        return [(cell(column.name), described(column)) for column in columns]
     alike: dict[str, list[str]] = {}
     for column in columns:
-        alike.setdefault(described(column), []).append(column.name)
+        alike.setdefault(described(column), []).append(cell(column.name))
     return [
         (", ".join(names[:3]) + (f" ... {names[-1]}" if len(names) > 3 else ""), f"{used_as} ({len(names)})")
         for used_as, names in alike.items()
@@ -197,7 +222,7 @@ def described(column: Column) -> str:
         kind = f"always {cell(column.median)}" if column.constant else "number"
         return f"{kind}, or missing" if column.missing else kind
     if isinstance(column, CategoryColumn):
-        words = [str(word) for word in column.categories if word is not None]
+        words = [cell(word) for word in column.categories if word is not None]
         shown = ", ".join(words[:5]) + (f" and {len(words) - 5} more" if len(words) > 5 else "")
         rare = (
             f"; {column.n_other} rare {'one' if column.n_other == 1 else 'ones'} taken together"

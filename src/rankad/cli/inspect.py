@@ -98,17 +98,18 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
 
 
 def _print_columns(card: ModelCard) -> None:
-    from rankad.cli.screen import plain_table, screen
+    from rankad.cli.screen import plain_table, printable, screen
+    from rankad.cli.words import cell
 
     out = screen()
     if card.encoding:
         table = plain_table("column", "becomes")
         for line in card.encoding:
             name, _, what = line.partition(": ")
-            table.add_row(name, what)
+            table.add_row(cell(name), printable(what))
         out.print(table, "")
     else:
-        names = ", ".join(card.columns) or "without names"
+        names = ", ".join(map(cell, card.columns)) or "without names"
         out.print(f"  {card.n_columns} columns of numbers: {names}\n")
 
 

@@ -49,7 +49,7 @@ class Views:
             if isinstance(column, NumberColumn):
                 self.columns.append(NumericView.of(column.name, read_numbers(frame[column.name])))
             elif isinstance(column, CategoryColumn):
-                self.columns.append(CategoryView.of(column.name, _labels(frame[column.name], column)))
+                self.columns.append(CategoryView.of(column.name, column.labels(frame[column.name])))
         self._kinds = {column.name: column for column in detector.encoder_.columns}
 
     def add(self, frame: pl.DataFrame, alarms: Bools) -> None:
@@ -60,14 +60,7 @@ class Views:
                 self.columns[at] = view.add(read_numbers(series), alarms)
             else:
                 assert isinstance(column, CategoryColumn)
-                self.columns[at] = view.add(_labels(series, column), alarms)
-
-
-def _labels(series: pl.Series, column: CategoryColumn) -> list[str | None]:
-    """Return categories as the encoder reads them."""
-    words = series.cast(pl.String)
-    words = words.set((words == "").fill_null(False), None)
-    return (words.str.to_lowercase() if column.boolean else words).to_list()
+                self.columns[at] = view.add(column.labels(series), alarms)
 
 
 def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:

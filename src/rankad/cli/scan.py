@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +18,17 @@ if TYPE_CHECKING:
     from rankad.tables import Strange, TableDetector
     from rankad.tables.reader import TableReader
 
-__all__ = ["Batch", "Explained", "Frames", "MostAbnormal", "Rows", "explained", "label", "scan"]
+__all__ = [
+    "Batch",
+    "Explained",
+    "Frames",
+    "MostAbnormal",
+    "Rows",
+    "explained",
+    "label",
+    "scan",
+    "warn_of_unused",
+]
 
 
 class Batch(NamedTuple):
@@ -77,6 +88,16 @@ def scan(reader: TableReader, detector: TableDetector, meter: Meter, label: str)
         with frames.counted():
             scores = np.asarray(detector.score_samples(frame))
         yield Batch(frame, scores, detector.calibration_.p_values(scores), reader.rows_before)
+
+
+def warn_of_unused(reader: TableReader) -> None:
+    """Say which arrays of the file are not read, if there are any."""
+    if reader.unused:
+        warnings.warn(
+            f"{reader.name} holds several arrays; the rows are those of X, not used: "
+            f"{', '.join(reader.unused[:10])}{', ...' if len(reader.unused) > 10 else ''}",
+            stacklevel=2,
+        )
 
 
 class Rows(NamedTuple):

@@ -202,7 +202,7 @@ def _table_of(outcome: Outcome) -> RichTable:
         "row", *(["name"] if named else []), "p-value", "", "what stands out", right=("row", "p-value")
     )
     for row in outcome.most:
-        name = [row.name or ""] if named else []
+        name = [cell(row.name) if row.name else ""] if named else []
         alarm = "alarm" if row.p_value <= outcome.level else ""
         table.add_row(
             count(row.number), *name, cell(row.p_value, 2), alarm, gist(row.explanation, row.strange)

@@ -14,7 +14,7 @@ import polars as pl
 
 from rankad._arrays import LARGEST, Bools, Floats
 from rankad.cli.model import load_for
-from rankad.cli.scan import Batch, Explained, MostAbnormal, explained, scan
+from rankad.cli.scan import Batch, Explained, MostAbnormal, explained, scan, warn_of_unused
 from rankad.cli.screen import Meter, metered, screen
 from rankad.cli.words import count
 from rankad.decisions import PValueCounts
@@ -133,6 +133,7 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
     """
     with metered(quiet) as meter, ExitStack() as stack:
         reader = stack.enter_context(plan.open())
+        warn_of_unused(reader)
         columns = _Columns.beside(reader.columns, plan.prefix)
         detector = load_for(plan.model, reader.columns, jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rankad.tables.reader import TableReader
 
-__all__ = ["Meter", "metered", "plain_table", "screen"]
+__all__ = ["Meter", "metered", "plain_table", "printable", "screen"]
 
 
 def screen(*, stderr: bool = False) -> Console:
@@ -23,6 +23,15 @@ def screen(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def printable(text: str) -> str:
+    r"""Return a text without characters that a terminal would obey.
+
+    >>> printable("blue\x1b[31m\n")
+    'blue [31m '
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def plain_table(*headers: str, right: tuple[str, ...] = ()) -> Table:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankad.cli.screen import printable
 from rankad.report import wording
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
-    from rankad.explanations import Explanation, Reason
+    from rankad.explanations import Explanation
+    from rankad.report.contents import ReasonLike
     from rankad.tables import Strange
 
 __all__ = [
@@ -45,13 +47,13 @@ def percent(share: float) -> str:
 
 
 def cell(value: Any, digits: int = 4) -> str:
-    """Write a cell; numbers so that they can be copied.
+    """Write a cell, or the name of a row or column: long texts cut short, numbers so that they can be copied.
 
     >>> cell(-3.14159), cell(None), cell("blue")
     ('-3.142', 'missing', 'blue')
     """
     text = wording.plain(value, digits)
-    return text.replace("\N{MINUS SIGN}", "-") if isinstance(value, Real) else text
+    return text.replace("\N{MINUS SIGN}", "-") if isinstance(value, Real) else printable(text)
 
 
 def rows(n: int) -> str:
@@ -116,7 +118,7 @@ def alarms(n: int) -> str:
     return "no alarm" if n == 0 else "1 alarm" if n == 1 else f"{count(n)} alarms"
 
 
-def usually(reason: Reason) -> str:
+def usually(reason: ReasonLike) -> str:
     """Write what normal rows near by have: a typical value, and a range where there is one."""
     typical, low, high = (cell(each, 3) for each in (reason.typical, reason.low, reason.high))
     if reason.low is None or reason.high is None or low == high:
@@ -132,13 +134,13 @@ def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
     if explanation is None or not explanation.reasons:
         return ""
     first = explanation.reasons[0]
-    return f"{first.column} {cell(first.value)}, usually {usually(first)}"
+    return f"{cell(first.column)} {cell(first.value)}, usually {usually(first)}"
 
 
 def oddity(odd: Strange) -> str:
     """Say what is strange about a cell."""
     value = "" if odd.value is None else f" {cell(odd.value)}"
-    return f"{odd.column}{value}: {odd.what}".replace("nominal", "normal")
+    return f"{cell(odd.column)}{value}: {odd.what}".replace("nominal", "normal")
 
 
 def as_json(value: Any) -> str:

@@ -10,13 +10,10 @@ from markupsafe import Markup
 from rankad._arrays import LARGEST
 from rankad.report.charts import gain_bar, value_strip
 from rankad.report.contents import Alarm, Explained, ReasonLike
+from rankad.report.reasons import weighing
 from rankad.report.wording import count, difference, plain, probability
 
 __all__ = ["AlarmCard", "ReasonLine", "alarm_card"]
-
-_MOST_REASONS = 6
-# A reason that would raise the score by less than this share of what another would is not shown.
-_LEAST_SHARE = 0.05
 
 
 class ReasonLine(NamedTuple):
@@ -91,15 +88,15 @@ class AlarmCard(NamedTuple):
 def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
     """Put an alarm at level alpha into words and small charts."""
     explained = alarm.explanation
-    weighing = _weighing(explained) if explained else []
+    worth = weighing(explained) if explained else []
     strange = tuple(
         (cell.column, cell.what, "" if cell.value is None else plain(cell.value)) for cell in alarm.strange
     )
     if strange:
         first, gist = strange[0][0], f"{strange[0][0]}: {strange[0][1]}"
-    elif weighing:
-        first = str(weighing[0].column)
-        gist = f"{first} {plain(weighing[0].value)}, usually {_usual(weighing[0])}"
+    elif worth:
+        first = str(worth[0].column)
+        gist = f"{first} {plain(worth[0].value)}, usually {_usual(worth[0])}"
     else:
         first, gist = None, ""
     change = explained.change if explained else None
@@ -109,14 +106,14 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
     columns, values, nearest = _nearest(alarm.values, explained)
     return AlarmCard(
         count(alarm.row),
-        alarm.id,
+        alarm.id and plain(alarm.id),
         probability(alarm.p_value),
         "the lowest there is" if alarm.score <= -LARGEST else plain(alarm.score),
         first,
         gist,
         strange,
-        _reasons(weighing),
-        len(explained.reasons) - len(weighing) if explained else 0,
+        _reasons(worth),
+        len(explained.reasons) - len(worth) if explained else 0,
         tuple(Step(column, before, after) for column, (before, after) in moves),
         probability(change.p_value, alpha) if change else "",
         columns,
@@ -124,18 +121,6 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
         nearest,
         alarm.row,
     )
-
-
-def _weighing(explained: Explained) -> list[ReasonLike]:
-    """Return the reasons worth a line, in their order: the first, those of the change, others that weigh."""
-    moved = {move.column for move in explained.change.moves} if explained.change else set()
-    least = _LEAST_SHARE * max((reason.gain for reason in explained.reasons), default=0.0)
-    worth = [
-        reason
-        for at, reason in enumerate(explained.reasons)
-        if at == 0 or reason.column in moved or reason.gain > max(least, 0.0)
-    ]
-    return worth[:_MOST_REASONS]
 
 
 def _reasons(reasons: Sequence[ReasonLike]) -> tuple[ReasonLine, ...]:

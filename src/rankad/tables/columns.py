@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import LARGEST, Bools, Floats, Ints
+from rankad.tables.errors import shown
 from rankad.tables.numbers import parse, read_numbers, unread
 from rankad.tables.words import TRUE_OR_FALSE, all_booleans, has_value, read_words
 
@@ -21,6 +22,7 @@ __all__ = ["CategoryColumn", "Column", "EmptyColumn", "Learned", "NumberColumn",
 
 # Two rows of different categories are at distance one.
 _INDICATOR = math.sqrt(0.5)
+_OTHER = "(other)"
 _BOOLEANS: dict[str | None, bool] = {"true": True, "false": False}
 # More categories than these are not told apart: every one is a column to score.
 _MOST_CATEGORIES = 100
@@ -217,6 +219,13 @@ class CategoryColumn:
         """Return the cells as words that can be found among the categories; null where missing."""
         return read_words(series, known=self.categories, boolean=self.boolean)
 
+    def labels(self, series: pl.Series) -> list[str | None]:
+        """Return what the cells are counted as: as words, or "(other)" where they share its indicator."""
+        words = self.words(series)
+        if self.n_other:
+            words = words.set(~words.is_in(list(self.categories), nulls_equal=True), _OTHER)
+        return words.to_list()
+
     def cells(self, series: pl.Series) -> list[Any]:
         """Return the cells as they are shown."""
         words = self.words(series).to_list()
@@ -247,15 +256,15 @@ class CategoryColumn:
 
     def decode(self, encoded: Floats) -> pl.Series:
         """Return the categories that encoded cells are nearest to; "(other)" for the rare ones."""
-        labels = [*self.categories, "(other)"]
+        labels = [*self.categories, _OTHER]
         text = pl.Series(self.name, [labels[i] for i in encoded.argmax(axis=1)], dtype=pl.String)
         return (text == "true") if self.boolean else text
 
     def describe(self) -> str:
         """Say in one line what the column became."""
-        words = [repr(word) for word in self.categories if word is not None]
-        shown = ", ".join(words[:5]) + (f" and {len(words) - 5} more" if len(words) > 5 else "")
-        what = f"{'true or false' if self.boolean else 'a category'}, one indicator each for {shown}"
+        words = [shown(word) for word in self.categories if word is not None]
+        named = ", ".join(words[:5]) + (f" and {len(words) - 5} more" if len(words) > 5 else "")
+        what = f"{'true or false' if self.boolean else 'a category'}, one indicator each for {named}"
         if None in self.categories:
             what += " and for a missing value"
         rest = "missing or any other" if None not in self.categories else "any other"
@@ -319,7 +328,7 @@ def _check_size(series: pl.Series, values: Floats) -> None:
     if wrong.size:
         row = int(wrong[0])
         raise ValueError(
-            f"column {series.name!r} has {series[row]!r} in data row {row + 1:,} (the first row is 1); "
+            f"column {series.name!r} has {shown(series[row])} in data row {row + 1:,} (the first row is 1); "
             f"nominal numbers must lie within {LARGEST:g} of zero. Drop the row, leave the cell empty, or "
             f"divide the column by a constant."
         )
@@ -333,7 +342,9 @@ def _like_an_id(series: pl.Series, counts: dict[str | None, int], least: int) ->
     hint, wrong = "", unread(text, numbers)
     if wrong.size and 2 * np.isfinite(numbers).sum() > len(series):
         at = int(wrong[0])
-        hint = f" Most of them are numbers, but data row {at + 1:,} (the first row is 1) has {text[at]!r}."
+        hint = (
+            f" Most of them are numbers, but data row {at + 1:,} (the first row is 1) has {shown(text[at])}."
+        )
     return (
         f"column {name!r} has {len(words):,} different values in {len(series):,} rows, none of them in as "
         f"many as {least} rows, so it says nothing about new rows.{hint} If it names rows, pass it as an id "

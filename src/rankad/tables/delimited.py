@@ -151,6 +151,9 @@ class _Parser:
     def complaint(self, block: bytes) -> str:
         try:
             self._read(block)
+        except pl.exceptions.SchemaError:
+            # It speaks of schemas, and of parameters of its own.
+            return "too few or too many cells"
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             return reason(error)
         return "too few cells"

@@ -48,6 +48,8 @@ class TableDetector(CalibratedDetector):
         Is cloned; ``RankAD()`` by default.
     ids, drop : sequence of str
         Columns to leave out: those that name rows, and others.
+    categories : sequence of str
+        Columns to take as categories even if they look like numbers, as zip codes do.
     min_count : int, default=5
         Categories of fewer nominal rows share one indicator.
 
@@ -85,11 +87,13 @@ class TableDetector(CalibratedDetector):
         *,
         ids: Sequence[str] = (),
         drop: Sequence[str] = (),
+        categories: Sequence[str] = (),
         min_count: int = 5,
     ) -> None:
         self.detector = detector
         self.ids = ids
         self.drop = drop
+        self.categories = categories
         self.min_count = min_count
 
     @classmethod
@@ -102,7 +106,13 @@ class TableDetector(CalibratedDetector):
                 f"detector must be fitted on the {encoder.n_encoded} columns that the encoder makes, got one "
                 f"fitted on {detector.n_features_in_}."
             )
-        made = cls(clone(detector), ids=encoder.ids, drop=encoder.dropped, min_count=min_count)
+        made = cls(
+            clone(detector),
+            ids=encoder.ids,
+            drop=encoder.dropped,
+            categories=encoder.categories,
+            min_count=min_count,
+        )
         made._take(encoder, detector)
         return made
 
@@ -123,7 +133,9 @@ class TableDetector(CalibratedDetector):
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
             raise ValueError(f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}.")
         table = as_frame(X)
-        encoder, alone = learn_encoder(table, ids=self.ids, drop=self.drop, min_count=self.min_count)
+        encoder, alone = learn_encoder(
+            table, ids=self.ids, drop=self.drop, categories=self.categories, min_count=self.min_count
+        )
         rows = encoder.encode(table).rows
         fitted = clone(detector).fit(rows)
         if alone.size:

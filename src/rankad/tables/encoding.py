@@ -63,6 +63,8 @@ class TableEncoder:
     n_alone : int
         How many of them would have been strange to the others. Nominal rows to come will be so about as
         often; see `TableDetector`.
+    categories : tuple of str
+        Columns that were to be taken as categories, whatever they look like.
 
     Examples
     --------
@@ -80,10 +82,17 @@ class TableEncoder:
     dropped: tuple[str, ...]
     n_rows: int
     n_alone: int
+    categories: tuple[str, ...] = ()
 
     @classmethod
     def fit(
-        cls, frame: Any, *, ids: Sequence[str] = (), drop: Sequence[str] = (), min_count: int = 5
+        cls,
+        frame: Any,
+        *,
+        ids: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        min_count: int = 5,
     ) -> TableEncoder:
         """Learn from a table of nominal rows.
 
@@ -97,10 +106,13 @@ class TableEncoder:
         frame : polars or pandas DataFrame, pyarrow Table, or dict of columns
         ids, drop : sequence of str
             Columns to leave out: those that name rows, and others.
+        categories : sequence of str
+            Columns to take as categories even if they look like numbers, as zip codes do. Text is taken as it
+            is written: "01234" and "1234" are two categories.
         min_count : int
             Categories of fewer nominal rows share one indicator.
         """
-        return learn_encoder(frame, ids=ids, drop=drop, min_count=min_count).encoder
+        return learn_encoder(frame, ids=ids, drop=drop, categories=categories, min_count=min_count).encoder
 
     def encode(self, frame: Any, *, first_row: int = 0) -> Encoded:
         """Turn a table into rows of numbers.
@@ -169,7 +181,11 @@ class TableEncoder:
 
     def describe(self) -> list[str]:
         """Say in a line for each column what it became, and how missing values are treated."""
-        lines = [column.describe() for column in self.columns]
+        lines = [
+            column.describe()
+            + ("; a category because asked for" if column.name in self.categories and column.width else "")
+            for column in self.columns
+        ]
         lines += [f"{name}: names rows, not used" for name in self.ids]
         return lines + [f"{name}: dropped" for name in self.dropped]
 
@@ -180,6 +196,7 @@ class TableEncoder:
             "columns": [column.to_dict() for column in self.columns],
             "ids": list(self.ids),
             "dropped": list(self.dropped),
+            "categories": list(self.categories),
             "n_rows": self.n_rows,
             "n_alone": self.n_alone,
         }
@@ -199,8 +216,13 @@ class TableEncoder:
         n_alone = read_count("n_alone", stored.get("n_alone"))
         if n_alone > n_rows:
             raise ValueError(f"n_alone must be at most n_rows, got {n_alone} of {n_rows}.")
-        ids, dropped = (read_names(name, stored.get(name)) for name in ("ids", "dropped"))
-        return cls(columns, ids, dropped, n_rows, n_alone)
+        ids, dropped, categories = (
+            read_names(name, stored.get(name)) for name in ("ids", "dropped", "categories")
+        )
+        wrong = set(categories).difference(c.name for c in columns if not isinstance(c, NumberColumn))
+        if wrong:
+            raise ValueError(f"categories names {min(wrong)!r:.200}, which is not stored as one.")
+        return cls(columns, ids, dropped, n_rows, n_alone, categories)
 
 
 class LearnedEncoder(NamedTuple):
@@ -210,10 +232,19 @@ class LearnedEncoder(NamedTuple):
     alone: Ints
 
 
-def learn_encoder(frame: Any, *, ids: Sequence[str], drop: Sequence[str], min_count: int) -> LearnedEncoder:
+def learn_encoder(
+    frame: Any, *, ids: Sequence[str], drop: Sequence[str], categories: Sequence[str], min_count: int
+) -> LearnedEncoder:
     """Learn an encoder from nominal rows: see `TableEncoder.fit`."""
     table = as_frame(frame)
     ids, drop = _names("ids", ids, table), _names("drop", drop, table)
+    categories = _names("categories", categories, table)
+    for name in categories:
+        if name in {*ids, *drop}:
+            raise ValueError(
+                f"column {name!r} cannot be a category and be left out, but categories (--category) and "
+                f"{'ids (--id)' if name in ids else 'drop (--drop)'} both name it; take it out of one."
+            )
     if not isinstance(min_count, int) or isinstance(min_count, bool) or min_count < 1:
         raise ValueError(f"min_count must be an integer >= 1, got {min_count!r}.")
     used = [name for name in table.columns if name not in {*ids, *drop}]
@@ -222,7 +253,7 @@ def learn_encoder(frame: Any, *, ids: Sequence[str], drop: Sequence[str], min_co
             f"a detector needs rows and columns to learn from, but the table has {table.height} rows and "
             f"{len(used)} columns (beside ids and dropped ones)."
         )
-    learned = [_learn(table[name], min_count) for name in used]
+    learned = [_learn(table[name], min_count, is_category=name in categories) for name in used]
     columns = [found.column for found in learned]
     if not any(column.width for column in columns):
         raise ValueError(
@@ -231,17 +262,18 @@ def learn_encoder(frame: Any, *, ids: Sequence[str], drop: Sequence[str], min_co
     if all(_is_plain(column) for column in columns):
         columns = [replace(c, center=0.0, scale=1.0) if isinstance(c, NumberColumn) else c for c in columns]
     alone = np.unique(np.concatenate([found.alone for found in learned]))
-    return LearnedEncoder(TableEncoder(tuple(columns), ids, drop, table.height, alone.size), alone)
+    encoder = TableEncoder(tuple(columns), ids, drop, table.height, alone.size, categories)
+    return LearnedEncoder(encoder, alone)
 
 
 def _is_plain(column: Column) -> bool:
     return isinstance(column, EmptyColumn) or (isinstance(column, NumberColumn) and not column.missing)
 
 
-def _learn(series: pl.Series, min_count: int) -> Learned:
+def _learn(series: pl.Series, min_count: int, *, is_category: bool) -> Learned:
     kind, name = series.dtype, series.name
     is_date = kind.is_temporal() and not isinstance(kind, pl.Duration)
-    if is_date or (kind == pl.String and all_dates(series)):
+    if is_date or (kind == pl.String and not is_category and all_dates(series)):
         raise ValueError(
             f"column {name!r} holds dates or times ({kind}): new rows are later than all nominal ones, so it "
             f"tells nothing. Drop it (drop=[{name!r}] or --drop {name}), or turn it into a number, as the "
@@ -249,9 +281,11 @@ def _learn(series: pl.Series, min_count: int) -> Learned:
         )
     if not has_value(series).any():
         return Learned(EmptyColumn(name), np.empty(0, dtype=np.int64))
-    if kind.is_numeric() or isinstance(kind, pl.Duration) or (kind == pl.String and all_numbers(series)):
+    text = kind == pl.String
+    is_number = kind.is_numeric() or isinstance(kind, pl.Duration)
+    if not is_category and (is_number or (text and all_numbers(series))):
         return NumberColumn.learn(series)
-    if kind in (pl.Boolean, pl.String) or isinstance(kind, (pl.Categorical, pl.Enum)):
+    if text or kind.is_numeric() or kind == pl.Boolean or isinstance(kind, (pl.Categorical, pl.Enum)):
         return CategoryColumn.learn(series, min_count)
     raise ValueError(
         f"column {name!r} is of type {kind}, but must hold numbers, booleans or text; drop it "
@@ -266,7 +300,7 @@ def _names(parameter: str, names: Sequence[str], table: pl.DataFrame) -> tuple[s
         raise ValueError(
             f"{parameter} names {_listed(absent)}, which the table lacks; it has {_listed(table.columns)}."
         )
-    return found
+    return tuple(dict.fromkeys(found))
 
 
 def _listed(names: Sequence[Any], shown: int = 10) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import polars as pl
 
-__all__ = ["TableError", "blamed_on"]
+__all__ = ["TableError", "blamed_on", "reason", "shown"]
+
+_CELLS = reprlib.Repr()
+# The remedy comes after the cell, and must not be lost behind some megabytes.
+_CELLS.maxstring = _CELLS.maxother = 100
 
 
 class TableError(ValueError):
@@ -32,3 +38,12 @@ def reason(error: BaseException) -> str:
     """Return the first line of what an error says; parsers add advice about their own parameters."""
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
+
+
+def shown(cell: Any) -> str:
+    """Write a cell into a message; of a long one, its beginning and its end.
+
+    >>> shown("much"), len(shown("much" * 1000))
+    ("'much'", 100)
+    """
+    return _CELLS.repr(cell)

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats, Ints
-from rankad.tables.errors import TableError
+from rankad.tables.errors import TableError, shown
 
 __all__ = ["MISSING", "all_numbers", "is_text", "parse", "read_numbers", "unread"]
 
@@ -49,7 +49,8 @@ def read_numbers(series: pl.Series, first_row: int = 0) -> Floats:
             row = int(wrong[0])
             raise TableError(
                 f"column {series.name!r} must hold numbers, but data row {first_row + row + 1:,} (the first "
-                f"row is 1) has {series[row]!r}; correct the cell, or leave it empty if the value is missing."
+                f"row is 1) has {shown(series[row])}; correct the cell, or leave it empty if the value is "
+                f"missing."
             )
     return numbers
 

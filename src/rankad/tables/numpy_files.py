@@ -76,7 +76,9 @@ class NumpyReader(TableReader):
                 f"{self.name} must hold one array, or one called {_CHOSEN!r}, but has "
                 f"{', '.join(names[:10]) or 'none'}. Save the rows alone, as in np.save."
             )
-        member = f"{names[0] if len(names) == 1 else _CHOSEN}.npy"
+        chosen = names[0] if len(names) == 1 else _CHOSEN
+        self.unused = [name for name in names if name != chosen]
+        member = f"{chosen}.npy"
         return self._archive.open(member), self._archive.getinfo(member).file_size
 
     def _checked_width(self, shape: tuple[int, ...]) -> int:

@@ -15,7 +15,7 @@ from typing import IO, Any, cast
 import polars as pl
 
 from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable
-from rankad.tables.errors import TableError, blamed_on
+from rankad.tables.errors import TableError, blamed_on, shown
 from rankad.tables.suffixes import compression_of, format_of
 
 __all__ = ["TableWriter", "open_output"]
@@ -204,6 +204,13 @@ class _ColumnarWriter(TableWriter):
     def _write(self, frame: pl.DataFrame) -> None:
         if self._schema is None:
             self._schema = frame.schema
+            # Polars would panic, and write about it on standard error.
+            for name in frame.columns:
+                if "\0" in name:
+                    raise TableError(
+                        f"{self._destination.name} cannot be written as {self._format}: the column name "
+                        f"{shown(name)} has a NUL character. Rename it."
+                    )
         with blamed_on(f"{self._destination.name}: a column changed its type from one batch to another"):
             frame = frame.cast(self._schema)
         with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):

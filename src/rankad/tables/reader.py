@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -35,6 +35,8 @@ class TableReader(ABC):
         Rows handed out so far, with those before the start.
     rows_before : int
         Rows before those of the last batch; they number its rows in messages.
+    unused : sequence of str
+        Names of further arrays in the file, which are not read.
     """
 
     name: str
@@ -44,6 +46,7 @@ class TableReader(ABC):
     unit: str
     rows: int = 0
     rows_before: int = 0
+    unused: Sequence[str] = ()
 
     @property
     @abstractmethod
