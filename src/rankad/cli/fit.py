@@ -171,7 +171,7 @@ def _print_text(
 
     out = screen()
     name = "standard input" if table == "-" else table
-    out.print(f"Learned from {rows(frame.height)} of {name} in {spent:.1f} s.\n")
+    out.print(f"Learned from {rows(frame.height)} of {name} in {spent:.1f} s.\n", soft_wrap=True)
     columns = plain_table("column", "used as")
     encoder = detector.encoder_
     for names, used_as in _listed(encoder.columns):
