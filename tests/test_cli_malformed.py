@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import signal
 import sys
 from contextlib import contextmanager
@@ -131,8 +132,18 @@ def put(place, bad):
 
 
 def n_rows(path):
+    """Count the rows, and where it can be done another way, see that it comes to the same."""
     with open_table(path) as table:
-        return sum(frame.height for frame in table)
+        found, format = sum(frame.height for frame in table), table.format
+    data = path.read_bytes()
+    if (
+        format == "csv"
+        and data[:2] not in (b"\x1f\x8b", b"\x28\xb5")
+        and b"\r" not in data.replace(b"\r\n", b"")
+    ):
+        text = io.StringIO(data.decode("utf-8-sig"), newline="")
+        assert found == sum(bool(row) for row in csv.reader(text, delimiter=_delimiter(path))) - 1
+    return found
 
 
 def _delimiter(path):
@@ -286,6 +297,17 @@ def test_nothing_in_a_table_commands_the_terminal(place, capfd):
     said = run(capfd, place, "score", put(place, cases.Bad("t.csv", renamed)), "--model", place.table_model)
     assert "the table lacks 'heat'" in said.err
     assert "\x1b" not in said.err
+
+
+def test_a_file_name_that_is_no_text(place, capfd):
+    table = os.fsdecode(os.fsencode(place.inside) + b"/t\xff\x1b[31m.csv")
+    Path(table).write_bytes(cases.whole_tables()["t.csv"].data)
+    out = place.outside / "page.html"
+    said = run(capfd, place, "report", table, "--model", place.table_model, "--out", out, out=out)
+    assert said.status == FINE
+    assert "Anomalies in t?" in out.read_text(encoding="utf-8")
+    said = run(capfd, place, "score", table + "x", "--model", place.table_model)
+    assert said.err.endswith("No such file or directory.\n")
 
 
 def test_a_column_name_that_parquet_cannot_hold(place, capfd):

@@ -38,6 +38,8 @@ BAD_CSV = {
     "NUL": (b"a,b\n1,2\n3,\0\n", r"line 3: a NUL byte"),
     "twice the same name": (b"a,b,a\n1,2,3\n", r"two columns are called 'a'"),
     "no name": (b",b\n1,2\n", r"column 1 has no name.*index=False"),
+    "quote in a name": (b'a,5" pipe\n1,2\n3,4\n', r"line 1: a quote in the column names is never closed"),
+    "quote in a name, and later": (b'a,5" pipe\n1,2\n3,"4"\n5,"\n', r"line 1: a quote in the column names"),
     "open quote": (b'a,b\n1,2\n3,"4\n5,6\n', r"line 3: a quote is opened here or below and never closed"),
     "open quote, long": (
         b'a,b\n1,2\n3,"4\n' + b"5,6\n" * 100_000,

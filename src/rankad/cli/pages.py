@@ -71,7 +71,8 @@ def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
     target = Path(os.path.realpath(path))
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        # A file may have a name that is no UTF-8 text, and it is in the page.
+        part.write_text(text, encoding="utf-8", errors="replace")
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)

@@ -214,9 +214,16 @@ def _header_text(blocks: RecordBlocks) -> str:
 
 def _names(header: str, delimiter: str, file: str) -> list[str]:
     try:
-        names = next(csv.reader(io.StringIO(header, newline=""), delimiter=delimiter, strict=True))
+        records = csv.reader(io.StringIO(header, newline=""), delimiter=delimiter, strict=True)
+        names, more = next(records), next(records, None)
     except csv.Error as error:
         raise TableError(f"{file}, line 1: the column names cannot be read: {error}.") from error
+    if more is not None:
+        # An odd quote within a name makes what follows look like part of the header, maybe all of the rows.
+        raise TableError(
+            f"{file}, line 1: a quote in the column names is never closed. Put a name that has quotes in "
+            f"quotes, and double those inside."
+        )
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not name.strip():
