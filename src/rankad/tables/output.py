@@ -125,8 +125,14 @@ def open_output(
 
     Examples
     --------
-    >>> with open_output("-") as table:  # doctest: +SKIP
-    ...     table.write(pl.DataFrame({"p_value": [0.25]}))
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "scored.csv")
+    ...     with open_output(path) as table:
+    ...         table.write(pl.DataFrame({"p_value": [0.25]}))
+    ...         there = os.path.exists(path)
+    ...     pl.read_csv(path).to_dicts(), there
+    ([{'p_value': 0.25}], False)
     """
     path = os.fspath(path)
     format = format or format_of(path) or ("csv" if path == "-" else None)
