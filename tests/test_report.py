@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad.calibration import Calibration, FalseAlarmBound, beta_bound, n_attainable
 from rankad.report import Alarm, CategoryView, ModelFacts, NumericView, PValueSummary, ReportData, render
 from rankad.report.charts import category_bars, column_histogram, gain_bar, p_value_histogram, value_strip
 from rankad.report.headline import headline
 from rankad.report.views import Counts
-from rankad.report.volumes import attainable_levels, chance_alarms
+from rankad.report.volumes import chance_alarms
 from rankad.report.wording import difference, plain
 from rankad.selection import SelectionTable
 
@@ -165,10 +165,11 @@ def test_a_level_must_be_one_that_was_counted():
 
 
 @pytest.mark.parametrize("n", [1, 9, 19, 20, 99, 999, 1999, 12345])
-def test_attainable_levels_are_those_of_the_calibration(n):
+def test_attainable_p_values_are_those_of_the_calibration(n):
     calibration = Calibration.from_scores(np.arange(n), "split")
+    possible = np.unique(calibration.p_values(np.arange(-1, n)))
     for alpha in (0.1, 0.05, 0.01, 0.001, 0.3, 0.999, 1 / (n + 1), 2 / (n + 1)):
-        assert attainable_levels(n, alpha) == calibration.n_below(alpha)
+        assert n_attainable(n, alpha) == calibration.n_below(alpha) == np.sum(possible <= alpha)
 
 
 def _chance_by_drawing(n_rows, n, r):
@@ -182,13 +183,13 @@ def _chance_by_drawing(n_rows, n, r):
 
 @pytest.mark.parametrize(("n_rows", "n", "alpha"), [(40, 99, 0.1), (500, 200, 0.05), (3000, 999, 0.01)])
 def test_chance_alarms_have_the_quantiles_of_their_law(n_rows, n, alpha):
-    assert chance_alarms(n_rows, n, alpha) == _chance_by_drawing(n_rows, n, attainable_levels(n, alpha))
+    assert chance_alarms(n_rows, n, alpha) == _chance_by_drawing(n_rows, n, n_attainable(n, alpha))
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(300, 0.1), (1999, 0.001), (999, 0.05)])
 def test_chance_alarms_of_many_rows_are_as_good_as_exact(n, alpha):
     n_rows = 30_000
-    exact = _chance_by_drawing(n_rows, n, attainable_levels(n, alpha))
+    exact = _chance_by_drawing(n_rows, n, n_attainable(n, alpha))
     np.testing.assert_allclose(chance_alarms(n_rows, n, alpha), exact, rtol=0.002, atol=1)
 
 

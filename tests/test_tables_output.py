@@ -200,13 +200,14 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_tables_output as t
 from pathlib import Path
 from rankad.tables import destinations
-calls = 0
-def count(folder):
+calls, put_in_place = 0, destinations.put_in_place
+def count(path, target):
     global calls
+    put_in_place(path, target)
     calls += 1
     if calls == 4:
         os.kill(os.getpid(), 9)
-destinations.sync_folder = count
+destinations.put_in_place = count
 t.copy(Path({str(source)!r}), Path({str(target)!r}))
 """
     died = subprocess.run([sys.executable, "-c", code], capture_output=True)

@@ -17,7 +17,7 @@ from scipy.special import bdtrik, betaincinv
 
 from rankad._arrays import Floats
 
-__all__ = ["Calibration", "FalseAlarmBound", "beta_bound", "covering_bound"]
+__all__ = ["Calibration", "FalseAlarmBound", "beta_bound", "covering_bound", "n_attainable"]
 
 Kind = Literal["split", "cross-fit", "leave-one-out", "in-sample"]
 
@@ -102,14 +102,7 @@ class Calibration:
 
     def n_below(self, alpha: float) -> int:
         """Return r, the number of distinct p-values ``1/(n+1), 2/(n+1), ...`` that are ``<= alpha``."""
-        n = self.scores.size
-        r = min(max(math.floor(alpha * (n + 1)), 0), n + 1)
-        # What decides is the p-value as it is rounded, so that alarms and p-values always agree.
-        while r < n + 1 and (r + 1) / (n + 1) <= alpha:
-            r += 1
-        while r > 0 and r / (n + 1) > alpha:
-            r -= 1
-        return r
+        return n_attainable(self.scores.size, alpha)
 
     def threshold(self, alpha: float) -> float:
         """Return t such that ``score < t`` exactly when the p-value is ``<= alpha``; -inf if it never is."""
@@ -119,6 +112,17 @@ class Calibration:
         if r > self.scores.size:
             return math.inf
         return float(self.scores[r - 1])
+
+
+def n_attainable(n: int, alpha: float) -> int:
+    """Return how many of the p-values that n nominal scores make, ``1/(n+1)`` to 1, are ``<= alpha``."""
+    r = min(max(math.floor(alpha * (n + 1)), 0), n + 1)
+    # What decides is the p-value as it is rounded, so that alarms and p-values always agree.
+    while r < n + 1 and (r + 1) / (n + 1) <= alpha:
+        r += 1
+    while r > 0 and r / (n + 1) > alpha:
+        r -= 1
+    return r
 
 
 # Searches made side by side: each has to wait for memory at every step, and all wait together.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from rankad._arrays import Bools
 from rankad.report import CategoryView, NumericView
 from rankad.tables import TableDetector
 from rankad.tables.columns import CategoryColumn, NumberColumn
+from rankad.tables.destinations import PartFile
 from rankad.tables.errors import TableError
 from rankad.tables.numbers import read_numbers
 
@@ -68,11 +67,11 @@ def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
     for given in inputs:
         if path.exists() and given.exists() and path.samefile(given):
             raise TableError(f"{path} is also read from; write to another file.")
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    page = PartFile(str(path))
     try:
         # A file may have a name that is no UTF-8 text, and it is in the page.
-        part.write_text(text, encoding="utf-8", errors="replace")
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
+        page.file.write(text.encode("utf-8", errors="replace"))
+        page.finish()
+    except BaseException:
+        page.abandon()
+        raise

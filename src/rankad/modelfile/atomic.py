@@ -7,10 +7,11 @@ import os
 import re
 import secrets
 import socket
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from rankad._files import put_in_place, take_permissions
 
 __all__ = ["write_whole"]
 
@@ -48,14 +49,12 @@ def write_whole(path: str | os.PathLike[str], data: bytes, check: Callable[[str]
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            os.chmod(unfinished, stat.S_IMODE(target.stat().st_mode))
+        take_permissions(unfinished, target)
         check(str(unfinished))
-        os.replace(unfinished, target)
+        put_in_place(unfinished, target)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
 
 
 def _unfinished(target: Path, process: str, random: str) -> str:
@@ -86,16 +85,3 @@ def _lives(process: int) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name as durable as the file; where folders cannot be opened, the system sees to it."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        # Some file systems cannot; the file itself is safe, and has its name.
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

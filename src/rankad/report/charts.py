@@ -12,8 +12,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from rankad.calibration import n_attainable
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.volumes import PValueSummary, attainable_levels
+from rankad.report.volumes import PValueSummary
 from rankad.report.wording import count, difference, percent, plain
 
 __all__ = ["category_bars", "column_histogram", "gain_bar", "p_value_histogram", "value_strip"]
@@ -23,7 +24,7 @@ def p_value_histogram(summary: PValueSummary, alpha: float, n_calibration: int) 
     """Draw the p-values of all rows, alarms in colour, against the even share of nominal rows."""
     n_bins, n_rows = len(summary.bins), max(summary.n_rows, 1)
     chances = [
-        (attainable_levels(n_calibration, (at + 1) / n_bins) - attainable_levels(n_calibration, at / n_bins))
+        (n_attainable(n_calibration, (at + 1) / n_bins) - n_attainable(n_calibration, at / n_bins))
         / (n_calibration + 1)
         for at in range(n_bins)
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rankad.calibration import n_attainable
 from rankad.report.contents import ReportData
-from rankad.report.volumes import attainable_levels, chance_alarms
+from rankad.report.volumes import chance_alarms
 from rankad.report.wording import count, percent, plain
 
 __all__ = ["Headline", "headline"]
@@ -49,7 +50,7 @@ def headline(data: ReportData) -> Headline:
     )
     if n_rows == 0:
         verdict, title, text = "empty", "No rows were scored", "The table has no rows."
-    elif attainable_levels(n, data.alpha) == 0:
+    elif n_attainable(n, data.alpha) == 0:
         verdict, title = "silent", f"No row can raise an alarm at {alpha}"
         text = (
             f"P-values come from {count(n)} nominal rows, so that the smallest there can be is 1 in "
@@ -90,7 +91,7 @@ def _level_of_surplus(data: ReportData) -> float | None:
     """Return the strictest rate, stricter than alpha, at which there are more alarms than chance explains."""
     n_rows, n = data.p_values.n_rows, data.model.n_calibration
     for level in reversed(data.p_values.levels):
-        possible = level < data.alpha and attainable_levels(n, level) > 0
+        possible = level < data.alpha and n_attainable(n, level) > 0
         if possible and data.p_values.n_alarms(level) > chance_alarms(n_rows, n, level).high:
             return level
     return None

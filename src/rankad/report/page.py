@@ -11,12 +11,13 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from rankad.calibration import n_attainable
 from rankad.report.alarms import AlarmCard, alarm_card
 from rankad.report.charts import category_bars, column_histogram, p_value_histogram
 from rankad.report.contents import ModelFacts, ReportData
 from rankad.report.headline import headline
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.volumes import attainable_levels, chance_alarms
+from rankad.report.volumes import chance_alarms
 from rankad.report.wording import count, percent, plain, ratio
 
 __all__ = ["render"]
@@ -118,7 +119,7 @@ def _levels(data: ReportData) -> list[LevelRow]:
                 f"{count(span.low)} to {count(span.high)}",
                 ratio(n_alarms, alpha * n_rows),
                 alpha == data.alpha,
-                attainable_levels(n, alpha) > 0,
+                n_attainable(n, alpha) > 0,
             )
         )
     return rows

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from scipy.stats import betabinom
 
-__all__ = ["LEVELS", "PValueSummary", "Span", "attainable_levels", "chance_alarms"]
+from rankad.calibration import n_attainable
+
+__all__ = ["LEVELS", "PValueSummary", "Span", "chance_alarms"]
 
 LEVELS = (0.1, 0.05, 0.01, 0.001)
 _N_BINS = 20
@@ -100,12 +102,6 @@ class PValueSummary:
         return self.at_levels[self.levels.index(alpha)]
 
 
-def attainable_levels(n_calibration: int, alpha: float) -> int:
-    """Return r, how many of the p-values ``1/(n+1), 2/(n+1), ...`` there can be are at most alpha."""
-    r = round(alpha * (n_calibration + 1))
-    return r if r / (n_calibration + 1) <= alpha else r - 1
-
-
 def chance_alarms(n_rows: int, n_calibration: int, alpha: float) -> Span:
     """Return how many alarms there usually are (19 times in 20) if every row is nominal.
 
@@ -125,7 +121,7 @@ def chance_alarms(n_rows: int, n_calibration: int, alpha: float) -> Span:
     >>> chance_alarms(1_000, 1_999, 0.05)
     Span(low=34, high=67)
     """
-    r = attainable_levels(n_calibration, alpha)
+    r = n_attainable(n_calibration, alpha)
     if r == 0 or n_rows == 0:
         return Span(0, 0)
     rest, tail = n_calibration + 1 - r, (1 - _USUAL) / 2

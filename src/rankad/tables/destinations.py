@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from rankad._files import put_in_place, take_permissions
 from rankad.tables.errors import TableError
 
 __all__ = ["Destination", "PartFile", "Pipe", "Resumable"]
@@ -78,8 +78,8 @@ class PartFile(Destination):
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
-        _put_in_place(self.path, self.target)
-        sync_folder(self.target.parent)
+        take_permissions(self.path, self.target)
+        put_in_place(self.path, self.target)
 
     def abandon(self) -> None:
         """Remove the file."""
@@ -180,17 +180,16 @@ class Resumable(Destination):
             json.dump(record, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(fresh, self._journal)
-        sync_folder(self.target.parent)
+        put_in_place(fresh, self._journal)
 
     def finish(self) -> None:
         """Put the file in its place; the journal has served."""
         self.file.flush()
         os.fsync(self.file.fileno())
-        _put_in_place(self.path, self.target)
+        take_permissions(self.path, self.target)
+        put_in_place(self.path, self.target)
         self._journal.unlink(missing_ok=True)
         self.file.close()
-        sync_folder(self.target.parent)
 
     def abandon(self) -> None:
         """Keep what was committed; what was not is cut off when the run goes on."""
@@ -198,23 +197,6 @@ class Resumable(Destination):
             self.file.close()
         if not self._journal.exists():
             self.path.unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a renaming durable, where folders can be synced."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _put_in_place(path: Path, target: Path) -> None:
-    """Rename a file over another, whose permissions it takes."""
-    with suppress(OSError):
-        os.chmod(path, stat.S_IMODE(target.stat().st_mode))
-    os.replace(path, target)
 
 
 def _opened(path: Path, mode: str) -> IO[bytes]:
