@@ -67,6 +67,30 @@ def test_batches_change_nothing(files, capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("cell", ['"R00301"', "NA", " 1450.0 "])
+def test_cells_that_keep_rows_from_being_copied_change_no_other(files, capsys, tmp_path, cell):
+    """A quoted cell, a word for a missing number, blanks: all else is the same in every batch."""
+    lines = files.new.read_text().splitlines()
+    column = 0 if cell.startswith('"') else lines[0].split(",").index("speed_rpm")
+    plain, odd = list(lines), list(lines)
+    for at in (5, 60):
+        cells_of_row = lines[at].split(",")
+        cells_of_row[column] = {"NA": "", " 1450.0 ": "1450.0"}.get(cell, "R00301")
+        plain[at] = ",".join(cells_of_row)
+        cells_of_row[column] = cell
+        odd[at] = ",".join(cells_of_row)
+    for name, text in (("plain", plain), ("odd", odd)):
+        (tmp_path / f"{name}.csv").write_text("\n".join([*text, ""]))
+        score(capsys, files, tmp_path, table=tmp_path / f"{name}.csv", out=f"{name}.out.csv")
+    expected = (tmp_path / "plain.out.csv").read_text().splitlines()
+    found = (tmp_path / "odd.out.csv").read_text().splitlines()
+    for at in (5, 60):
+        assert found[at].split(",")[column] == cell.strip('"')
+        found[at] = found[at].replace(cell, {"NA": "", " 1450.0 ": "1450.0"}.get(cell, "R00301"))
+    assert found == expected
+
+
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("out", ["out.jsonl", "out.parquet", "out.arrow", "out.tsv", "out.csv.gz"])
 def test_every_format_holds_the_same_answers(files, capsys, tmp_path, p_values, out):
     said, path = score(capsys, files, tmp_path, out=out)

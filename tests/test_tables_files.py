@@ -19,6 +19,7 @@ from polars.testing import assert_frame_equal
 
 from rankad.tables.ahead import ReadAhead
 from rankad.tables.files import TableError, as_numbers, file_identity, open_table
+from rankad.tables.numbers import MISSING, read_numbers
 
 TRICKY = ["plain", 'say "hi"', "two\nlines", "a,b;c", "", "é", "  blanks ", "tab\there", "\n\n", '"']
 
@@ -63,6 +64,74 @@ def test_csv_cells_are_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n007,1.50\n 1e3 ,\n-0,NA\n")
     assert whole(path).rows() == [("007", "1.50"), (" 1e3 ", None), ("-0", "NA")]
+
+
+# Numbers as people write them, and what is none.
+WRITTEN = [
+    *("1", "+1", "-1", "007", "1.", ".5", "-.5", "1e5", "1E+5", "1e400", "-1e400", "1e-400", "4.9e-324"),
+    *("-0", "9007199254740993", "2.2250738585072011e-308", "1" * 400, "0." + "3" * 400, "inf", "-Infinity"),
+    *("", "  ", " 1", "1 ", "nan", "NaN", "-nan", "NA", "null", "1_000", "0x10", "1d5", "1,5", "--1", "x"),
+]
+
+
+@pytest.mark.parametrize("cell", WRITTEN)
+def test_numbers_read_at_once_are_those_of_the_text(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"id;x\na;{cell}\nb;0.1\n".encode())
+    with open_table(path, delimiter=";") as table:
+        table.numbers = ["x"]
+        (found,) = table
+    text = whole(path, delimiter=";")
+    assert table.lines == path.read_bytes()[5:]
+    if cell in ("1_000", "0x10", "1d5", "1,5", "--1", "x"):
+        assert_frame_equal(found, text)
+    else:
+        expected = read_numbers(text["x"])
+        assert np.isnan(expected[0]) == (cell.strip().lower() in MISSING)
+        assert read_numbers(found["x"]).tobytes() == expected.tobytes()
+
+
+def test_numbers_read_at_once_are_those_of_the_standard_library_to_the_last_bit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.integers(-(2**63), 2**63, 20_000).view(np.float64)
+    words = [repr(value) for value in values[np.isfinite(values)].tolist()]
+    words += [f"{value:.{digits}f}" for digits in range(60) for value in rng.normal(0, 1e3, 50)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,x", *(f"a,{word}" for word in words), ""]))
+    with open_table(tmp_path / "t.csv", batch_bytes=10_000) as table:
+        table.numbers = ["x"]
+        found = pl.concat(list(table))
+    assert found.dtypes == [pl.String, pl.Float64]
+    assert found["x"].to_numpy().tobytes() == np.array([float(word) for word in words]).tobytes()
+
+
+def test_lines_are_there_where_each_is_a_row_and_numbers_come_only_with_them(tmp_path: Path) -> None:
+    rows = [f"{at},{at}.5\r\n" for at in range(40)]
+    rows[11] = '"11",11.5\r\n'
+    rows[25] = "25,NA\r\n"
+    (tmp_path / "t.csv").write_bytes("".join(["id,x\r\n", *rows]).encode())
+    with open_table(tmp_path / "t.csv", batch_bytes=64) as table:
+        table.numbers = ["x"]
+        steps = [(frame, table.lines) for frame in table]
+    at = 0
+    for frame, lines in steps:
+        part = "".join(rows[at : at + frame.height])
+        assert lines == (None if '"' in part else part.encode())
+        before = at + frame.height <= 25
+        assert frame["x"].dtype == (pl.Float64 if lines and before else pl.String)
+        at += frame.height
+    assert at == 40
+    kinds = [frame["x"].dtype for frame, _ in steps]
+    assert kinds.count(pl.Float64) >= 2
+    assert kinds[-1] == pl.String
+
+
+@pytest.mark.parametrize("row", ["1", "1,2,3", "1,2\n\n1"])
+def test_rows_with_other_numbers_of_cells_are_found_among_numbers_too(tmp_path: Path, row: str) -> None:
+    (tmp_path / "t.csv").write_text(f"id,x\n1,2\n{row}\n1,2\n")
+    with open_table(tmp_path / "t.csv") as table:
+        table.numbers = ["x"]
+        with pytest.raises(TableError, match=r"line [35]: \d cells? where the header has 2"):
+            list(table)
 
 
 def test_blank_lines_are_no_rows_unless_there_is_one_column(tmp_path: Path) -> None:

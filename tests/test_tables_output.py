@@ -50,6 +50,47 @@ def test_text_round_trip(tmp_path: Path, name: str) -> None:
     assert os.listdir(tmp_path) == [name]
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_lines_with_more_cells_are_the_rows_with_more_columns(
+    tmp_path: Path, ends: str, last: bool, delimiter: str
+) -> None:
+    cells = [["a,b", "x"], ["1;5", "é  "], ["", "0.10"], ["-", ""], ["y\tz", ""]]
+    rows = [row for row in cells if not any(delimiter in cell for cell in row)]
+    text = ends.join(delimiter.join(row) for row in [["id", "with,;\t"], *rows])
+    text = text.replace("with,;\t", '"with,;\t"') + (ends if last else "")
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    added = pl.DataFrame(
+        {"p": np.geomspace(1e-300, 1, len(rows)), "alarm": [True, *[False] * (len(rows) - 1)]}
+    )
+    with open_table(tmp_path / "t.csv", delimiter=delimiter) as table:
+        (frame,) = table
+        assert table.lines is not None
+        for name in ("beside.csv", "frames.csv"):
+            with open_output(tmp_path / name, delimiter=delimiter) as out:
+                for _ in range(2):
+                    if name == "beside.csv":
+                        out.write_beside(table.lines, table.columns, added)
+                    else:
+                        out.write(frame.hstack(added))
+    assert (tmp_path / "beside.csv").read_bytes() == (tmp_path / "frames.csv").read_bytes()
+    assert added.columns == ["p", "alarm"]
+
+
+def test_blank_lines_of_a_single_column_keep_their_cells(tmp_path: Path) -> None:
+    with open_output(tmp_path / "t.csv") as out:
+        out.write_beside(b"a\n\nb", ["x"], pl.DataFrame({"p": [0.25, 0.5, 1.0]}))
+    assert (tmp_path / "t.csv").read_bytes() == b"x,p\na,0.25\n,0.5\nb,1.0\n"
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_lines_go_to_no_other_format(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TableError, match="lines of text"), open_output(tmp_path / name) as out:
+        out.write_beside(b"a\n", ["x"], pl.DataFrame({"p": [0.5]}))
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
 def test_columnar_round_trip(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

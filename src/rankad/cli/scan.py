@@ -40,12 +40,15 @@ class Batch(NamedTuple):
     scores, p_values : ndarray of shape (n,)
     first : int
         How many rows came before.
+    lines : bytes or None
+        The reader's `lines`.
     """
 
     frame: pl.DataFrame
     scores: Floats
     p_values: Floats
     first: int
+    lines: bytes | None
 
 
 class Frames(Iterator[pl.DataFrame]):
@@ -87,7 +90,8 @@ def scan(reader: TableReader, detector: TableDetector, meter: Meter, label: str)
     for frame in frames:
         with frames.counted():
             scores = np.asarray(detector.score_samples(frame))
-        yield Batch(frame, scores, detector.calibration_.p_values(scores), reader.rows_before)
+        p_values = detector.calibration_.p_values(scores)
+        yield Batch(frame, scores, p_values, reader.rows_before, reader.lines)
 
 
 def warn_of_unused(reader: TableReader) -> None:

@@ -78,8 +78,11 @@ class Plan:
         return self.out == "-"
 
     def open(self, start: Any = None) -> TableReader:
-        """Open the table; a file is read ahead."""
-        reader = open_table(self.table, format=self.format, delimiter=self.delimiter, start=start)
+        """Open the table."""
+        return open_table(self.table, format=self.format, delimiter=self.delimiter, start=start)
+
+    def ahead(self, reader: TableReader) -> TableReader:
+        """Let a reader of a file read ahead."""
         return reader if self.table == "-" else ReadAhead(reader)
 
 
@@ -143,7 +146,8 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
             _warn_if_silent(detector)
         if plan.out is None:
             most = MostAbnormal(_N_SHOWN)
-            for batch in scan(reader, detector, meter, "Scoring"):
+            ahead = stack.enter_context(plan.ahead(reader))
+            for batch in scan(ahead, detector, meter, "Scoring"):
                 outcome.add(batch.scores, batch.p_values <= level)
                 most.add(batch)
             outcome.most = explained(detector, most.rows, alpha) if most.rows is not None else []
@@ -153,6 +157,9 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
             reader = stack.enter_context(plan.open(writer.position))
             vars(outcome).update(writer.state)
             screen(stderr=True).print(f"Going on after {count(reader.rows)} rows.")
+        if _copies(plan, reader, writer):
+            reader.numbers = _numbers(detector)
+        reader = stack.enter_context(plan.ahead(reader))
         _write(plan, reader, detector, writer, columns, outcome, meter)
     return outcome
 
@@ -176,12 +183,8 @@ class _Columns:
             )
         return cls(*names)
 
-    def added(self, batch: Batch, frame: pl.DataFrame, alarms: Bools) -> pl.DataFrame:
-        return frame.with_columns(
-            pl.Series(self.p_value, batch.p_values),
-            pl.Series(self.score, batch.scores),
-            pl.Series(self.alarm, alarms),
-        )
+    def of(self, batch: Batch, alarms: Bools) -> pl.DataFrame:
+        return pl.DataFrame({self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms})
 
     def empty(self, there: list[str]) -> pl.DataFrame:
         schema: dict[str, Any] = dict.fromkeys(there, pl.String)
@@ -193,8 +196,10 @@ class _Columns:
 def _discovery_level(plan: Plan, q: float, detector: TableDetector, meter: Meter) -> float:
     counts = PValueCounts()
     with plan.open() as reader:
-        for batch in scan(reader, detector, meter, "Counting"):
-            counts.add(batch.p_values)
+        reader.numbers = _numbers(detector)
+        with plan.ahead(reader) as ahead:
+            for batch in scan(ahead, detector, meter, "Counting"):
+                counts.add(batch.p_values)
     return counts.level(q)
 
 
@@ -215,7 +220,7 @@ def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
     assert plan.out is not None
     format = _out_format(plan, reader)
     # What was separated by semicolons stays so.
-    delimiter = getattr(reader, "delimiter", None) if format == reader.format == "csv" else None
+    delimiter = reader.delimiter if format == reader.format == "csv" else None
     fingerprint = None
     if plan.resume:
         fingerprint = {
@@ -238,6 +243,17 @@ def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
     )
 
 
+def _numbers(detector: TableDetector) -> list[str]:
+    columns = detector.encoder_.columns
+    return [column.name for column in columns if isinstance(column, NumberColumn)]
+
+
+def _copies(plan: Plan, reader: TableReader, writer: TableWriter) -> bool:
+    """Tell whether rows can be written as the lines that they were read as."""
+    same = reader.delimiter is not None and reader.delimiter == writer.delimiter
+    return same and not plan.alarms_only and not plan.sort
+
+
 def _write(
     plan: Plan,
     reader: TableReader,
@@ -248,13 +264,16 @@ def _write(
     meter: Meter,
 ) -> None:
     # Text of a CSV file goes to another as it is; elsewhere numbers should be numbers.
-    numbers = [column.name for column in detector.encoder_.columns if isinstance(column, NumberColumn)]
+    copies, numbers = _copies(plan, reader, writer), _numbers(detector)
     as_text = reader.format not in _DELIMITED or _out_format(plan, reader) in _DELIMITED
     kept: list[pl.DataFrame] = []
     wrote = writer.position is not None
 
-    def put(scored: pl.DataFrame, position: Position, state: dict[str, int]) -> None:
-        writer.write(scored)
+    def put(scored: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, int]) -> None:
+        if lines is None:
+            writer.write(scored)
+        else:
+            writer.write_beside(lines, reader.columns, scored)
         writer.commit(position, state)
 
     # A batch is written to a file while the next is scored; never more than one waits. A pipe may be stuck,
@@ -264,8 +283,10 @@ def _write(
         for batch in scan(reader, detector, meter, "Scoring"):
             alarms = batch.p_values <= outcome.level
             outcome.add(batch.scores, alarms)
-            frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
-            scored = columns.added(batch, frame, alarms)
+            scored, lines = columns.of(batch, alarms), batch.lines if copies else None
+            if lines is None:
+                frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
+                scored = frame.hstack(scored)
             if plan.alarms_only:
                 scored = scored.filter(pl.Series(alarms))
             if plan.sort:
@@ -273,11 +294,11 @@ def _write(
                 continue
             wrote = True
             if plan.to_stdout:
-                put(scored, reader.position, outcome.state())
+                put(scored, lines, reader.position, outcome.state())
                 continue
             if written is not None:
                 written.result()
-            written = thread.submit(put, scored, reader.position, outcome.state())
+            written = thread.submit(put, scored, lines, reader.position, outcome.state())
         if written is not None:
             written.result()
     if kept:

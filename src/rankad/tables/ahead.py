@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -19,6 +19,7 @@ _PATIENCE = 0.1
 
 class _Batch(NamedTuple):
     frame: pl.DataFrame
+    lines: bytes | None
     position: Position
     done: int
 
@@ -36,15 +37,12 @@ class ReadAhead(TableReader):
         self._reader, self._position, self._done = reader, reader.position, reader.done
         self.name, self.format, self.columns = reader.name, reader.format, reader.columns
         self.total, self.unit, self.rows = reader.total, reader.unit, reader.rows
-        self.unused = reader.unused
+        self.delimiter, self.unused = reader.delimiter, reader.unused
         # One that waits and one that is being made: memory stays small.
         self._ready: Queue[_Batch | BaseException | None] = Queue(1)
         self._closed = Event()
         self._thread = Thread(target=self._read, daemon=True)
         self._thread.start()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
 
     @property
     def done(self) -> int:
@@ -60,7 +58,8 @@ class ReadAhead(TableReader):
         last: BaseException | None = None
         try:
             for frame in self._reader:
-                if not self._hand_over(_Batch(frame, self._reader.position, self._reader.done)):
+                batch = _Batch(frame, self._reader.lines, self._reader.position, self._reader.done)
+                if not self._hand_over(batch):
                     return
         except BaseException as error:
             last = error
@@ -84,7 +83,7 @@ class ReadAhead(TableReader):
             raise found
         if found is None:
             return None
-        self._position, self._done = found.position, found.done
+        self.lines, self._position, self._done = found.lines, found.position, found.done
         return found.frame
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankad._arrays import LARGEST, Bools, Floats, Ints
+from rankad._arrays import LARGEST, Floats, Ints
 from rankad.tables.errors import shown
 from rankad.tables.numbers import parse, read_numbers, unread
 from rankad.tables.words import TRUE_OR_FALSE, all_booleans, has_value, read_words
@@ -121,23 +121,23 @@ class NumberColumn:
     def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
         values = read_numbers(series, first_row)
-        absent, strange = np.isnan(values), []
-        unknown = np.isinf(values)
-        if unknown.any():
-            strange += _cells(series, unknown, INFINITE)
-        if absent.any() and not self.missing:
-            strange += _cells(series, absent, MISSING_HERE)
-        if self.constant:
-            other = (values != self.median) & ~absent & ~unknown
-            strange += _cells(series, other, NOT_CONSTANT)
-            unknown |= other
-        values = np.where(absent | unknown, self.median, values)
+        strange: list[Strange] = []
+        if self.missing:
+            out[:, 1] = np.isnan(values) * _INDICATOR
+        if self.constant or not np.isfinite(values).all():
+            absent, unknown = np.isnan(values), np.isinf(values)
+            strange += _cells(series, np.flatnonzero(unknown), INFINITE)
+            if not self.missing:
+                strange += _cells(series, np.flatnonzero(absent), MISSING_HERE)
+            if self.constant:
+                other = (values != self.median) & ~absent & ~unknown
+                strange += _cells(series, np.flatnonzero(other), NOT_CONSTANT)
+                unknown |= other
+            values = np.where(absent | unknown, self.median, values)
         if self.center != 0 or self.scale != 1:
             with np.errstate(over="ignore"):
                 values = np.clip((values - self.center) / self.scale, -LARGEST, LARGEST)
         out[:, 0] = values
-        if self.missing:
-            out[:, 1] = absent * _INDICATOR
         return strange
 
     def decode(self, encoded: Floats) -> pl.Series:
@@ -233,26 +233,32 @@ class CategoryColumn:
 
     def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
-        text = self.words(series)
-        words = [word for word in self.categories if word is not None]
-        codes = [code for code, word in enumerate(self.categories) if word is not None]
-        none = self.categories.index(None) if None in self.categories else -1
-        found = (
-            text.replace_strict(words, codes, default=-1, return_dtype=pl.Int64)
-            .set(text.is_null(), none)
-            .to_numpy()
-        )
+        # Most cells are words as they are known; only the others need a closer look.
+        found = self._places(series) if series.dtype == pl.String else np.full(len(series), -1)
+        unsure = np.flatnonzero(found < 0)
         strange: list[Strange] = []
-        unseen = found < 0
-        if unseen.any():
+        if unsure.size:
+            words = self.words(series.gather(unsure))
+            absent = words.is_null().to_numpy()
+            places = self._places(words)
+            if None in self.categories:
+                places[absent] = self.categories.index(None)
+            unseen = places < 0
             if not self.n_other:
-                absent = text.is_null().to_numpy()
-                strange += _cells(series, unseen & absent, MISSING_HERE)
-                strange += _cells(series, unseen & ~absent, NEW_CATEGORY)
-            found = np.where(unseen, len(self.categories) if self.n_other else 0, found)
+                strange += _cells(series, unsure[unseen & absent], MISSING_HERE)
+                strange += _cells(series, unsure[unseen & ~absent], NEW_CATEGORY)
+            places[unseen] = len(self.categories) if self.n_other else 0
+            found[unsure] = places
         out[:] = 0.0
         out[np.arange(len(found)), found] = _INDICATOR
         return strange
+
+    def _places(self, words: pl.Series) -> Ints:
+        """Return the indicator of each word, -1 where it has none or is missing."""
+        known = [word for word in self.categories if word is not None]
+        places = [place for place, word in enumerate(self.categories) if word is not None]
+        codes = words.cast(pl.Enum(known), strict=False).to_physical().fill_null(len(known))
+        return np.array([*places, -1]).take(codes.to_numpy())
 
     def decode(self, encoded: Floats) -> pl.Series:
         """Return the categories that encoded cells are nearest to; "(other)" for the rare ones."""
@@ -291,7 +297,7 @@ class EmptyColumn:
 
     def encode(self, series: pl.Series, out: Floats, first_row: int) -> list[Strange]:
         """Return the strange cells; there is nothing to write."""
-        return _cells(series, has_value(series).to_numpy(), NOT_EMPTY)
+        return _cells(series, np.flatnonzero(has_value(series).to_numpy()), NOT_EMPTY)
 
     def decode(self, encoded: Floats) -> pl.Series:
         """Return missing values."""
@@ -309,8 +315,7 @@ class EmptyColumn:
 Column: TypeAlias = NumberColumn | CategoryColumn | EmptyColumn
 
 
-def _cells(series: pl.Series, where: Bools, what: str) -> list[Strange]:
-    rows = np.flatnonzero(where)
+def _cells(series: pl.Series, rows: Ints, what: str) -> list[Strange]:
     values = [None if value != value else value for value in series.gather(rows).to_list()]
     return [Strange(int(row), series.name, what, value) for row, value in zip(rows, values, strict=True)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,6 +38,7 @@ class DelimitedReader(TableReader):
     """
 
     unit = "bytes"
+    delimiter: str
 
     def __init__(
         self,
@@ -74,8 +75,16 @@ class DelimitedReader(TableReader):
         block = self._blocks.next_block()
         if not block:
             return None
-        frame = self._parse.attempt(block)
-        row_per_line = frame is not None and b'"' not in block
+        frame, quoted = None, b'"' in block
+        if self.numbers and not quoted:
+            frame = self._parse.attempt(block, self.numbers)
+            if frame is None:
+                # A word for a missing number, as a rule; there will be more of them.
+                self.numbers = ()
+        if frame is None:
+            frame = self._parse.attempt(block)
+        row_per_line = frame is not None and not quoted
+        self.lines = block if row_per_line else None
         if frame is None and len(self.columns) > 1:
             rows = without_blank_lines(block)
             frame = self._parse.attempt(rows) if rows else pl.DataFrame(schema=self._parse.schema)
@@ -133,12 +142,12 @@ class _Parser:
     """Blocks of whole rows to frames, None where a row does not have as many cells as the header."""
 
     def __init__(self, columns: list[str], delimiter: str) -> None:
-        self.schema = dict.fromkeys(columns, pl.String())
+        self.schema: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
         self._delimiter = delimiter
 
-    def attempt(self, block: bytes) -> pl.DataFrame | None:
+    def attempt(self, block: bytes, numbers: Collection[str] = ()) -> pl.DataFrame | None:
         try:
-            frame = self._read(block)
+            frame = self._read(block, numbers)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return None
         if b'"' in block and any(frame.select((pl.all() == "").any()).row(0)):
@@ -158,8 +167,9 @@ class _Parser:
             return reason(error)
         return "too few cells"
 
-    def _read(self, block: bytes) -> pl.DataFrame:
-        return pl.read_csv(block, has_header=False, separator=self._delimiter, schema=self.schema)
+    def _read(self, block: bytes, numbers: Collection[str] = ()) -> pl.DataFrame:
+        schema = self.schema | dict.fromkeys(numbers, pl.Float64())
+        return pl.read_csv(block, has_header=False, separator=self._delimiter, schema=schema)
 
     def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
         """Compare the delimiters there are with those that the frame accounts for."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
 from types import TracebackType
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 
 import polars as pl
 
@@ -33,9 +33,13 @@ class TableWriter(ABC):
     ----------
     position : Any
         Where to start the reader: what the last `commit` of the interrupted run recorded, None if none was.
+    delimiter : str or None
+        Between the cells of CSV.
     state : Any
         What it recorded beside that.
     """
+
+    delimiter: str | None = None
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
@@ -45,14 +49,31 @@ class TableWriter(ABC):
 
     def write(self, frame: pl.DataFrame) -> None:
         """Append the rows of a frame; all frames have the same columns."""
+        self._check_columns(frame.columns)
+        self._write(frame)
+
+    def _check_columns(self, columns: list[str]) -> None:
         if self._columns is None:
-            self._columns = frame.columns
-        if frame.columns != self._columns:
+            self._columns = columns
+        if columns != self._columns:
             raise TableError(
                 f"every frame written to {self._destination.name} must have the columns {self._columns}, got "
-                f"{frame.columns}."
+                f"{columns}."
             )
-        self._write(frame)
+
+    def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
+        """Append rows of CSV that are text already, and further cells for each.
+
+        Parameters
+        ----------
+        lines : bytes
+            The reader's `lines`; its delimiter must be the writer's.
+        columns : list of str
+            Their columns.
+        added : polars DataFrame
+            Numbers and booleans, a row for each line.
+        """
+        raise TableError(f"{self._destination.name} does not take lines of text.")
 
     @abstractmethod
     def _write(self, frame: pl.DataFrame) -> None: ...
@@ -177,25 +198,45 @@ class _TextWriter(TableWriter):
     ) -> None:
         super().__init__(destination)
         self._format = format
-        self._delimiter = delimiter or ("\t" if format == "tsv" else ",")
+        if format != "jsonl":
+            self.delimiter = delimiter or ("\t" if format == "tsv" else ",")
         self._header_due = format != "jsonl" and destination.size == 0
         self._file: IO[bytes] = _compressed(destination, compression)
 
-    def _write(self, frame: pl.DataFrame) -> None:
+    def _write(self, frame: pl.DataFrame, quotes: Literal["necessary", "never"] = "necessary") -> None:
         # Through a buffer: given a file, polars would write past Python's own buffer.
         buffer = io.BytesIO()
         with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
-            if self._format == "jsonl":
+            if self.delimiter is None:
                 frame.write_ndjson(buffer)
             else:
-                frame.write_csv(buffer, separator=self._delimiter, include_header=self._header_due)
+                frame.write_csv(
+                    buffer,
+                    separator=self.delimiter,
+                    include_header=self._header_due,
+                    quote_style=quotes,
+                )
         self._header_due = False
         self._file.write(buffer.getbuffer())
+
+    def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
+        if self.delimiter is None:
+            super().write_beside(lines, columns, added)
+        self._check_columns(columns + added.columns)
+        if self._header_due:
+            self._write(pl.DataFrame(schema=columns + added.columns))
+        self._write(added.select(_as_cells(lines), pl.all()), quotes="never")
 
     def close(self) -> None:
         if self._file is not self._destination.file:
             self._file.close()
         super().close()
+
+
+def _as_cells(lines: bytes) -> pl.Series:
+    """Return each line as one cell, its end left out; no line may have a NUL."""
+    schema = {"": pl.String()}
+    return pl.read_csv(lines, has_header=False, separator="\0", quote_char=None, schema=schema).to_series()
 
 
 class _ColumnarWriter(TableWriter):

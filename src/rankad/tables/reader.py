@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -27,6 +27,8 @@ class TableReader(ABC):
         One of "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz".
     columns : list of str
         Names of the columns, the same in every batch.
+    delimiter : str or None
+        Between the cells of CSV.
     total : int or None
         Size of the table in `unit`, None if it cannot be known (standard input).
     unit : str
@@ -37,16 +39,24 @@ class TableReader(ABC):
         Rows before those of the last batch; they number its rows in messages.
     unused : sequence of str
         Names of further arrays in the file, which are not read.
+    lines : bytes or None
+        The last batch as it stands in a CSV file, if there every line is a row.
+    numbers : collection of str
+        To be set before the first batch: columns of CSV that may come as numbers, which is faster than to
+        parse their text later. They do where their text is still to be found in `lines`.
     """
 
     name: str
     format: str
     columns: list[str]
+    delimiter: str | None = None
     total: int | None
     unit: str
     rows: int = 0
     rows_before: int = 0
     unused: Sequence[str] = ()
+    lines: bytes | None = None
+    numbers: Collection[str] = ()
 
     @property
     @abstractmethod
