@@ -11,8 +11,7 @@ from rankad._arrays import Bools
 from rankad.report import CategoryView, NumericView
 from rankad.tables import TableDetector
 from rankad.tables.columns import CategoryColumn, NumberColumn
-from rankad.tables.destinations import PartFile
-from rankad.tables.errors import TableError
+from rankad.tables.destinations import PartFile, refuse_inputs
 from rankad.tables.numbers import read_numbers
 
 __all__ = ["Views", "write_page"]
@@ -64,9 +63,7 @@ class Views:
 
 def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
     """Write a page that is there whole or not at all."""
-    for given in inputs:
-        if path.exists() and given.exists() and path.samefile(given):
-            raise TableError(f"{path} is also read from; write to another file.")
+    refuse_inputs(path, inputs)
     page = PartFile(str(path))
     try:
         # A file may have a name that is no UTF-8 text, and it is in the page.

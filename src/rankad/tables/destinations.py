@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -13,9 +14,17 @@ from typing import IO, Any
 from rankad._files import put_in_place, take_permissions
 from rankad.tables.errors import TableError
 
-__all__ = ["Destination", "PartFile", "Pipe", "Resumable"]
+__all__ = ["Destination", "PartFile", "Pipe", "Resumable", "refuse_inputs"]
 
 _JOURNAL_VERSION = 1
+
+
+def refuse_inputs(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise where a file that is to be written is one of those that are read."""
+    for given in inputs:
+        with suppress(OSError):
+            if os.path.samefile(path, given):
+                raise TableError(f"{os.fspath(path)} is also read from; write to another file.")
 
 
 class Destination:

@@ -14,7 +14,7 @@ from typing import IO, Any, Literal, cast
 
 import polars as pl
 
-from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable
+from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable, refuse_inputs
 from rankad.tables.errors import TableError, blamed_on, shown
 from rankad.tables.suffixes import compression_of, format_of
 
@@ -163,7 +163,7 @@ def open_output(
             f"{path} cannot be written as {format or 'a table: its suffix says nothing'}; formats are "
             f"{', '.join((*_TEXT, *_COLUMNAR))}."
         )
-    _refuse_inputs(path, inputs)
+    refuse_inputs(path, inputs)
     streams = path == "-" or (os.path.exists(path) and not os.path.isfile(path))
     if resume and (streams or compression or format not in _TEXT):
         raise TableError(f"resume needs a file of CSV or JSON lines that is not compressed, got {path}.")
@@ -181,13 +181,6 @@ def open_output(
     except BaseException:
         destination.abandon()
         raise
-
-
-def _refuse_inputs(path: str, inputs: Iterable[str | os.PathLike[str]]) -> None:
-    for given in inputs:
-        with suppress(OSError):
-            if os.path.samefile(path, given):
-                raise TableError(f"{path} is also read from; write to another file.")
 
 
 class _TextWriter(TableWriter):
