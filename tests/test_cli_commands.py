@@ -214,6 +214,19 @@ def test_the_model_does_not_overwrite_the_table(files, capsys):
     assert files.normal.read_bytes() == before
 
 
+def test_quiet_commands_do_their_work_and_say_nothing(files, capsys, tmp_path):
+    model, page = tmp_path / "m.rankad", tmp_path / "page.html"
+    steps = (
+        ("fit", files.normal, "--model", model, "--id", "reading"),
+        ("calibrate", files.new, "--model", model, "--out", model),
+        ("report", files.new, "--model", model, "--out", page),
+    )
+    for step in steps:
+        assert call(capsys, *step, "--quiet") == (0, "", "")
+    assert rankad.load(model).calibration_.scores.size == 120
+    assert page.stat().st_size > 1_000
+
+
 def test_a_table_without_rows_cannot_be_learned_from(capsys, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n")
     said = call(capsys, "fit", tmp_path / "t.csv", "--model", tmp_path / "m.rankad")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Model, Table, Verbose, check_folder
+from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_folder
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
@@ -26,6 +26,7 @@ def calibrate(
     format: Format = None,
     delimiter: Delimiter = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Compare with fresh normal rows from now on.
@@ -42,7 +43,7 @@ def calibrate(
     from rankad.tables.files import open_table
 
     check_folder(out, "--out")
-    with metered() as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
         detector = load_for(model, reader.columns, jobs)
         before, old = detector.calibration_, detector.false_alarm_bound()
         frames = Frames(reader, detector, meter, "Calibrating")
@@ -59,7 +60,7 @@ def calibrate(
         from rankad.cli.words import as_json as written
 
         typer.echo(written(told))
-    else:
+    elif not quiet:
         _print(told)
 
 

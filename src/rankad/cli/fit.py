@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Table, Verbose, check_folder, checked_rate
+from rankad.cli.options import (
+    AsJson,
+    Delimiter,
+    Format,
+    Jobs,
+    Quiet,
+    Table,
+    Verbose,
+    check_folder,
+    checked_rate,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,6 +89,7 @@ def fit(
     format: Format = None,
     delimiter: Delimiter = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Learn from a table of normal rows.
@@ -95,7 +106,7 @@ def fit(
 
     _refuse_table(model, table)
     begun = time.monotonic()
-    with metered() as meter:
+    with metered(quiet) as meter:
         frame = _whole(table, format, delimiter, meter)
         detector = TableDetector(
             RankAD(alpha, trim=trim, random_state=seed, n_jobs=threads(jobs)),
@@ -114,7 +125,7 @@ def fit(
     card = read_card(model)
     if as_json:
         _print_json(table, model, frame, detector, card, time.monotonic() - begun)
-    else:
+    elif not quiet:
         _print_text(table, model, frame, detector, card, time.monotonic() - begun)
 
 

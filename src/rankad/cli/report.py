@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankad.cli.options import Alpha, Delimiter, Format, Jobs, Model, Table, Verbose, check_folder
+from rankad.cli.options import Alpha, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_folder
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
@@ -29,6 +29,7 @@ def report(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """Make an HTML page of what was found.
@@ -45,7 +46,7 @@ def report(
     from rankad.tables.files import open_table
 
     check_folder(out, "--out")
-    with metered() as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
         detector = load_for(model, reader.columns, jobs)
         level = detector.alpha if alpha is None else alpha
         p_values, most, views = PValueSummary.for_levels(level), MostAbnormal(top), Views(detector)
@@ -72,6 +73,8 @@ def report(
         notes=views.notes,
     )
     write_page(out, render(data), inputs=[model] if table == "-" else [model, Path(table)])
+    if quiet:
+        return
     screen_ = screen()
     screen_.print(
         summary(p_values.n_rows, p_values.n_alarms(level), level, detector.calibration_.scores.size)
