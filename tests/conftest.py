@@ -1,11 +1,14 @@
 """Fixtures that several test files use."""
 
 import os
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import modelfile_cases
 from rankad import KLPE, EpsilonLPE, RankAD
 
 # The cheapest RankAD that still goes through every stage but selection: there is one trial.
@@ -28,10 +31,39 @@ def build(request):
     return {"RankAD": _quick_rankad, "KLPE": KLPE, "EpsilonLPE": EpsilonLPE}[request.param]
 
 
+def _nominal():
+    return np.random.default_rng(7).normal(size=(60, 3))
+
+
 @pytest.fixture
 def nominal():
     """Sixty rows of three independent normal columns."""
-    return np.random.default_rng(7).normal(size=(60, 3))
+    return _nominal()
+
+
+@cache
+def _fitted(build, **params):
+    return build(**params).fit(_nominal())
+
+
+@pytest.fixture
+def fit_nominal(build):
+    """Return ``build(**params).fit(nominal)``, fitted only once; every call gets a copy of its own."""
+    return lambda **params: deepcopy(_fitted(build, **params))
+
+
+@pytest.fixture(scope="session")
+def saved_detector():
+    """The detector that the tests of model files save: every stage is in it. Not to be changed."""
+    return modelfile_cases.fitted()
+
+
+@pytest.fixture(scope="session")
+def model_bytes(saved_detector, tmp_path_factory):
+    """The bytes of its model file."""
+    path = tmp_path_factory.mktemp("models") / "whole.rankad"
+    saved_detector.save(path)
+    return path.read_bytes()
 
 
 @pytest.fixture(scope="session")

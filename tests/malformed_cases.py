@@ -1,7 +1,6 @@
 """Tables and model files that are damaged, odd or something else, each made from a seed."""
 
 import gzip
-import hashlib
 import io
 import json
 import struct
@@ -11,6 +10,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import zstandard
+
+from modelfile_cases import with_header
 
 MODES = ("steady", "eco", "boost")
 HUGE = 2 << 20
@@ -52,19 +53,15 @@ def _bytes_of(write):
     return out.getvalue()
 
 
-def _arrow_stream(table):
-    def write(out):
-        with pa.ipc.new_stream(out, table.to_arrow().schema) as stream:
-            stream.write_table(table.to_arrow(), max_chunksize=10)
-
-    return _bytes_of(write)
+def _arrow_stream(table, out):
+    with pa.ipc.new_stream(out, table.to_arrow().schema) as stream:
+        stream.write_table(table.to_arrow(), max_chunksize=10)
 
 
-def whole_tables(n=25, seed=1):
-    """The same rows as whole files of every format."""
-    table, array = frame(n, seed), numbers(n, seed)
+def in_every_format(table, array):
+    """The bytes of a table in every format, by the name of a file; of an array in those for arrays."""
     csv, lines = table.write_csv().encode(), table.write_ndjson().encode()
-    found = {
+    return {
         "t.csv": csv,
         "t.tsv": table.write_csv(separator="\t").encode(),
         "t.csv.gz": gzip.compress(csv, mtime=0),
@@ -74,11 +71,16 @@ def whole_tables(n=25, seed=1):
         "t.parquet": _bytes_of(lambda out: table.write_parquet(out, row_group_size=10)),
         "t.arrow": _bytes_of(lambda out: table.write_ipc(out)),
         "z.arrow": _bytes_of(lambda out: table.write_ipc(out, compression="zstd")),
-        "s.arrow": _arrow_stream(table),
+        "s.arrow": _bytes_of(lambda out: _arrow_stream(table, out)),
         "t.npy": _bytes_of(lambda out: np.save(out, array)),
         "f.npy": _bytes_of(lambda out: np.save(out, np.asfortranarray(array))),
         "t.npz": _bytes_of(lambda out: np.savez_compressed(out, X=array)),
     }
+
+
+def whole_tables(n=25, seed=1):
+    """The same rows as whole files of every format."""
+    found = in_every_format(frame(n, seed), numbers(n, seed))
     return {name: Bad(name, data) for name, data in found.items()}
 
 
@@ -364,9 +366,10 @@ def _odd_binaries(table):
 
 def forged(data, rng):
     """Change a value somewhere in the header of a model file, and sign it again."""
-    (length,) = struct.unpack("<Q", data[:8])
-    outer, body = json.loads(data[8 : 8 + length]), data[8 + length :]
-    header = json.loads(outer["__metadata__"]["rankad"])
+    return with_header(data, lambda header: _change_values(header, rng))
+
+
+def _change_values(header, rng):
     for _ in range(rng.integers(1, 3)):
         holder, key = _somewhere(header, rng)
         old = holder[key]
@@ -379,10 +382,6 @@ def forged(data, rng):
         elif new is old and isinstance(old, str):
             new = old[::-1]
         holder[key] = new
-    text = json.dumps(header)
-    outer["__metadata__"] = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
-    written = json.dumps(outer).encode()
-    return struct.pack("<Q", len(written)) + written + body
 
 
 def _somewhere(tree, rng):

@@ -1,4 +1,8 @@
-"""Rows, tables and fitted detectors that the tests of model files share."""
+"""Rows, tables, fitted detectors and forged files that the tests of model files share."""
+
+import hashlib
+import json
+import struct
 
 import numpy as np
 import polars
@@ -45,3 +49,32 @@ def fitted_on_table():
     """A TableDetector."""
     inner = RankAD(landmarks=15, scaling="standard", bandwidth="D_K", C=0.1, random_state=0)
     return TableDetector(inner, ids=["id"], min_count=3).fit(table())
+
+
+# ---------------------------------------------------------------------------------------------------- forging
+
+
+def taken_apart(data):
+    """Return safetensors' own header and the bytes behind it, by the format's definition."""
+    (length,) = struct.unpack("<Q", data[:8])
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def put_together(outer, body):
+    """Return a file of that header and those bytes."""
+    text = json.dumps(outer).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def signed(outer, body, text):
+    """Return a file with that text for rankad's header, and its digest."""
+    metadata = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
+    return put_together({**outer, "__metadata__": metadata}, body)
+
+
+def with_header(data, edit):
+    """Edit rankad's header and sign it again."""
+    outer, body = taken_apart(data)
+    header = json.loads(outer["__metadata__"]["rankad"])
+    edited = edit(header)
+    return signed(outer, body, json.dumps(header if edited is None else edited))

@@ -16,7 +16,8 @@ import pytest
 
 import malformed_cases as cases
 import rankad
-from cli_cases import QUICK, call
+from cli_cases import QUICK as ONE_TRIAL
+from cli_cases import call
 from rankad import RankAD, TableDetector
 from rankad.tables.files import open_table
 
@@ -28,6 +29,8 @@ LONGEST_PAGE = 1_000_000
 csv.field_size_limit(2 * cases.HUGE)
 FINE, ALARMS = 0, 3
 COMMANDS = ("score", "fit", "explain", "report", "calibrate")
+# Files are the subject here, so that a fit is one model and not the twenty more that cross-fitting takes.
+QUICK = {**ONE_TRIAL, "calibration": "split"}
 
 
 class Place(NamedTuple):
@@ -331,12 +334,12 @@ def small_batches(monkeypatch):
 def test_damaged_tables_end_in_a_line_or_in_a_whole_output(place, capfd, small_batches, name):
     whole = cases.whole_tables()[name]
     refused = 0
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng([seed, *name.encode()])
         bad, command = cases.Bad(name, cases.mutated(whole.data, rng)), COMMANDS[seed % len(COMMANDS)]
         with about(name, command, seed):
             refused += run_on(capfd, place, bad, command, rng).status == 1
-    assert refused > 5
+    assert refused > 2
 
 
 CHANGES = {
@@ -350,19 +353,19 @@ def test_changed_cells_end_in_a_line_or_in_a_whole_output(place, capfd, small_ba
     name, changed = CHANGES[change]
     data = cases.whole_tables()[name].data
     refused = fine = 0
-    for seed in range(80):
+    for seed in range(40):
         rng = np.random.default_rng([seed, 6])
         bad, command = cases.Bad(name, changed(data, rng)), COMMANDS[seed % len(COMMANDS)]
         with about(change, command, seed):
             status = run_on(capfd, place, bad, command, rng).status
         refused, fine = refused + (status == 1), fine + (status != 1)
-    assert refused > 15
-    assert fine > 5
+    assert refused > 7
+    assert fine > 2
 
 
 def test_formats_under_the_name_of_others(place, capfd):
     whole = cases.whole_tables()
-    for seed in range(50):
+    for seed in range(25):
         rng = np.random.default_rng([seed, 7])
         bad, command = cases.misnamed(whole, rng), COMMANDS[seed % len(COMMANDS)]
         with about(bad.name, command, seed):
@@ -372,7 +375,7 @@ def test_formats_under_the_name_of_others(place, capfd):
 def test_damage_that_comes_through_a_pipe(place, capfd, monkeypatch):
     out = place.outside / "scored.csv"
     data = cases.whole_tables()
-    for seed in range(30):
+    for seed in range(15):
         rng = np.random.default_rng([seed, 8])
         name = ("t.csv", "t.csv.gz", "s.arrow")[seed % 3]
         pipe = io.BytesIO(cases.mutated(data[name].data, rng))
@@ -392,11 +395,11 @@ def test_bad_models_are_refused_in_a_line(place, capfd, kind):
     tables = cases.whole_tables()
     table = put(place, tables["t.csv" if kind == "table_model" else "t.npy"])
     refused = 0
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng([seed, 9])
         with about(kind, seed):
             refused += run_model(capfd, place, cases.bad_model(whole, rng), table, seed).status == 1
-    assert refused > 50
+    assert refused > 25
 
 
 def run_model(capture, place, data, table, seed):

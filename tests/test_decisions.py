@@ -50,7 +50,7 @@ def test_the_share_of_false_discoveries_is_at_most_q():
     assert abs(np.mean(shares) - q * n_nominal / m) < 4 * error
 
 
-@pytest.mark.parametrize("rate", [0, 1, -0.1, 5, np.nan, None, "a", True])
+@pytest.mark.parametrize("rate", [0, 1, -0.1, 5, np.nan, None, "a", "0.05", True])
 def test_a_rate_outside_of_zero_to_one_is_an_error(rate):
     with pytest.raises(ValueError, match=r"alpha must be .* between 0 and 1.*pass alpha=0\.05"):
         alarms_at_level([0.5], rate)

@@ -25,19 +25,6 @@ from rankad.selection import SelectionTable
 ALPHAS = (0.2, 0.05, 0.02)
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    return cases.fitted()
-
-
-@pytest.fixture(scope="module")
-def whole(fitted, tmp_path_factory):
-    """The bytes of its model file."""
-    path = tmp_path_factory.mktemp("models") / "whole.rankad"
-    fitted.save(path)
-    return path.read_bytes()
-
-
 def _run(code, *arguments):
     """Return what Python code prints in a process of its own."""
     done = subprocess.run(
@@ -165,15 +152,17 @@ def test_feature_names_are_kept(quick_rankad, tmp_path):
         loaded.p_values(frame.rename(columns={"a": "b"}))
 
 
-def test_what_is_loaded_is_a_detector_like_any_other(fitted, whole, tmp_path):
-    (tmp_path / "one").write_bytes(whole)
+def test_what_is_loaded_is_a_detector_like_any_other(saved_detector, model_bytes, tmp_path):
+    (tmp_path / "one").write_bytes(model_bytes)
     loaded = load(tmp_path / "one")
-    assert loaded.get_params() == {**fitted.get_params(), "bandwidth": ("D_K", "2 D_K")}
+    assert loaded.get_params() == {**saved_detector.get_params(), "bandwidth": ("D_K", "2 D_K")}
     again = clone(loaded).fit(cases.nominal())
-    np.testing.assert_array_equal(again.score_samples(cases.others()), fitted.score_samples(cases.others()))
+    np.testing.assert_array_equal(
+        again.score_samples(cases.others()), saved_detector.score_samples(cases.others())
+    )
     unpickled = pickle.loads(pickle.dumps(loaded))
     np.testing.assert_array_equal(
-        unpickled.score_samples(cases.others()), fitted.score_samples(cases.others())
+        unpickled.score_samples(cases.others()), saved_detector.score_samples(cases.others())
     )
     # Saved again, it is the same but for the date.
     loaded.save(tmp_path / "two")
@@ -181,33 +170,33 @@ def test_what_is_loaded_is_a_detector_like_any_other(fitted, whole, tmp_path):
     _assert_same(one, two)
 
 
-def test_a_new_process_gives_the_same_bits(fitted, whole, tmp_path):
-    (tmp_path / "model").write_bytes(whole)
+def test_a_new_process_gives_the_same_bits(saved_detector, model_bytes, tmp_path):
+    (tmp_path / "model").write_bytes(model_bytes)
     np.save(tmp_path / "rows.npy", cases.others())
     code = """
 import sys, numpy, rankad
 print(rankad.load(sys.argv[1]).score_samples(numpy.load(sys.argv[2])).tobytes().hex())
 """
     said = _run(code, tmp_path / "model", tmp_path / "rows.npy")
-    assert said.strip() == fitted.score_samples(cases.others()).tobytes().hex()
+    assert said.strip() == saved_detector.score_samples(cases.others()).tobytes().hex()
 
 
-def test_rows_can_be_left_out(fitted, tmp_path):
-    fitted.save(tmp_path / "with")
-    fitted.save(tmp_path / "without", rows=False)
+def test_rows_can_be_left_out(saved_detector, tmp_path):
+    saved_detector.save(tmp_path / "with")
+    saved_detector.save(tmp_path / "without", rows=False)
     loaded = load(tmp_path / "without")
     assert not hasattr(loaded, "nominal_rows_")
-    np.testing.assert_array_equal(loaded.p_values(cases.others()), fitted.p_values(cases.others()))
+    np.testing.assert_array_equal(loaded.p_values(cases.others()), saved_detector.p_values(cases.others()))
     kept, bare = read_card(tmp_path / "with"), read_card(tmp_path / "without")
     assert (kept.holds_rows, bare.holds_rows) == (True, False)
-    assert bare.n_bytes < kept.n_bytes - fitted.nominal_rows_.nbytes + 1_000
+    assert bare.n_bytes < kept.n_bytes - saved_detector.nominal_rows_.nbytes + 1_000
     # No nominal row is in it, not even among the test rows.
     columns = {tuple(row) for name, array in load_file(tmp_path / "without").items() if array.ndim == 2
                for row in array.tolist()}  # fmt: skip
-    assert not columns & {tuple(row) for row in fitted.nominal_rows_.tolist()}
+    assert not columns & {tuple(row) for row in saved_detector.nominal_rows_.tolist()}
     # The digest of the rows stays, however often it is saved.
     loaded.save(tmp_path / "again")
-    expected = hashlib.sha256(fitted.nominal_rows_.astype("<f8").tobytes()).hexdigest()
+    expected = hashlib.sha256(saved_detector.nominal_rows_.astype("<f8").tobytes()).hexdigest()
     assert {read_card(tmp_path / name).training_sha256 for name in ("with", "without", "again")} == {expected}
 
 
@@ -232,35 +221,35 @@ def test_numpy_numbers_are_parameters_too(quick_rankad, tmp_path):
 # ---------------------------------------------------------------------------------------------- what is saved
 
 
-def test_it_is_a_safetensors_file_without_a_pickle(fitted, whole, tmp_path):
-    (tmp_path / "model").write_bytes(whole)
+def test_it_is_a_safetensors_file_without_a_pickle(saved_detector, model_bytes, tmp_path):
+    (tmp_path / "model").write_bytes(model_bytes)
     arrays = load_file(tmp_path / "model")
-    np.testing.assert_array_equal(arrays["scorer.landmarks"], fitted.scorer_.landmarks)
+    np.testing.assert_array_equal(arrays["scorer.landmarks"], saved_detector.scorer_.landmarks)
     with safe_open(tmp_path / "model", framework="np") as file:
         header = json.loads(file.metadata()["rankad"])
     # The digests by which it is checked, made here by hand.
     for name, array in arrays.items():
         assert header["arrays"][name]["sha256"] == hashlib.sha256(array.tobytes()).hexdigest()
-    assert b"\x80\x04\x95" not in whole
+    assert b"\x80\x04\x95" not in model_bytes
 
 
-def test_the_card_says_what_the_detector_is(fitted, whole, tmp_path):
+def test_the_card_says_what_the_detector_is(saved_detector, model_bytes, tmp_path):
     path = tmp_path / "model"
-    path.write_bytes(whole)
+    path.write_bytes(model_bytes)
     card = read_card(path)
     assert (card.kind, card.schema, card.alpha, card.notes, card.encoding) == ("RankAD", 1, 0.05, (), ())
     assert (card.n_rows, card.n_columns, card.n_training) == (120, 3, 120)
     assert (card.n_calibrating, card.n_trimmed) == (120, 0)
     assert (card.columns, card.n_landmarks, card.calibration) == ((), 15, "cross-fit")
-    assert (card.bandwidth, card.C) == (fitted.bandwidth_, fitted.C_)
-    assert card.scaling == fitted.selection_.scalings[fitted.selection_.best]
+    assert (card.bandwidth, card.C) == (saved_detector.bandwidth_, saved_detector.C_)
+    assert card.scaling == saved_detector.selection_.scalings[saved_detector.selection_.best]
     assert isinstance(card.selection, SelectionTable)
-    _assert_same(card.selection, fitted.selection_)
+    _assert_same(card.selection, saved_detector.selection_)
     assert card.parameters["bandwidth"] == ["D_K", "2 D_K"]
     assert card.versions["rankad"] == rankad.__version__
     assert card.versions["numpy"] == np.__version__
     assert abs(datetime.now(UTC) - card.saved) < timedelta(hours=1)
-    assert card.n_bytes == len(whole)
+    assert card.n_bytes == len(model_bytes)
     with safe_open(path, framework="np") as file:
         assert card.sha256 == hashlib.sha256(file.metadata()["rankad"].encode()).hexdigest()
 
@@ -344,9 +333,11 @@ def test_a_table_detector_of_another_kind_is_not_saved(table_detector, tmp_path)
 # ---------------------------------------------------------------------------------------- whole or not at all
 
 
-def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(fitted, whole, tmp_path, monkeypatch):
+def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
+    saved_detector, model_bytes, tmp_path, monkeypatch
+):
     path = tmp_path / "model"
-    path.write_bytes(whole)
+    path.write_bytes(model_bytes)
 
     def full(*args):
         raise OSError("No space left on device")
@@ -355,42 +346,42 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(fitted, whole, t
         with monkeypatch.context() as patch:
             patch.setattr(os, name, full)
             with pytest.raises(OSError, match="No space left"):
-                fitted.save(path)
+                saved_detector.save(path)
     # What cannot be read back does not take the place of what can.
-    broken = pickle.loads(pickle.dumps(fitted))
+    broken = pickle.loads(pickle.dumps(saved_detector))
     broken.ranks_ = broken.ranks_[:-1]
     with pytest.raises(ModelFileError, match=r"model cannot .*: it was not saved, because .* shape"):
         broken.save(path)
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == model_bytes
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_folders_are_told_by_name(fitted, tmp_path):
+def test_folders_are_told_by_name(saved_detector, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere to save model in; make it first"):
-        fitted.save(tmp_path / "nowhere" / "model")
+        saved_detector.save(tmp_path / "nowhere" / "model")
     with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
-        fitted.save(tmp_path)
+        saved_detector.save(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_a_device_or_pipe_is_never_replaced(fitted, tmp_path):
+def test_a_device_or_pipe_is_never_replaced(saved_detector, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FileExistsError, match="pipe is a device or a pipe; name a file"):
-        fitted.save(tmp_path / "pipe")
+        saved_detector.save(tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-def test_permissions_links_and_long_names_are_respected(fitted, tmp_path):
+def test_permissions_links_and_long_names_are_respected(saved_detector, tmp_path):
     path = tmp_path / ("m" * 255)
-    fitted.save(path)
+    saved_detector.save(path)
     mask = os.umask(0)
     os.umask(mask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
     path.chmod(0o640)
     link = tmp_path / "link"
     link.symlink_to(path)
-    fitted.save(str(link))
+    saved_detector.save(str(link))
     assert link.is_symlink()
     assert path.stat().st_mode & 0o777 == 0o640
     load(os.fsencode(link))
@@ -424,9 +415,9 @@ print(sorted(seen), left_over > 0)
 """
 
 
-def test_a_file_is_whole_at_whatever_moment_its_writer_is_killed(fitted, tmp_path):
+def test_a_file_is_whole_at_whatever_moment_its_writer_is_killed(saved_detector, tmp_path):
     path = tmp_path / "model"
-    fitted.save(path)
+    saved_detector.save(path)
     # Old and new files were met, and writers killed half way.
     assert _run(KILLED, path, 50) == "[0.05, 0.2] True\n"
     # What they left is cleared away by the next, and the file of a process that lives is not.
@@ -435,7 +426,7 @@ def test_a_file_is_whole_at_whatever_moment_its_writer_is_killed(fitted, tmp_pat
     living.touch()
     other = tmp_path / ".rankad-notes.tmp"
     other.touch()
-    fitted.save(path)
+    saved_detector.save(path)
     assert set(tmp_path.iterdir()) == {path, living, other}
 
 

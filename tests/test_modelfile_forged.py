@@ -16,43 +16,9 @@ from rankad import ModelFileError, load
 from rankad.modelfile import read_card
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    return cases.fitted()
-
-
-@pytest.fixture(scope="module")
-def whole(fitted, tmp_path_factory):
-    """The bytes of its model file."""
-    path = tmp_path_factory.mktemp("models") / "whole.rankad"
-    fitted.save(path)
-    return path.read_bytes()
-
-
-def _taken_apart(data):
-    """Return safetensors' own header and the bytes behind it, by the format's definition."""
-    (length,) = struct.unpack("<Q", data[:8])
-    return json.loads(data[8 : 8 + length]), data[8 + length :]
-
-
-def _put_together(outer, body):
-    text = json.dumps(outer).encode()
-    return struct.pack("<Q", len(text)) + text + body
-
-
-def _with_header(data, edit):
-    """Edit rankad's header and sign it again."""
-    outer, body = _taken_apart(data)
-    header = json.loads(outer["__metadata__"]["rankad"])
-    edited = edit(header)
-    text = json.dumps(header if edited is None else edited)
-    outer["__metadata__"] = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
-    return _put_together(outer, body)
-
-
 def _with_array(data, name, change):
     """Change an array, of whatever kind and shape, and sign everything again; None takes it out."""
-    outer, body = _taken_apart(data)
+    outer, body = cases.taken_apart(data)
     arrays, header = {}, json.loads(outer.pop("__metadata__")["rankad"])
     for key, told in outer.items():
         dtype = {"F64": "<f8", "I64": "<i8"}[told["dtype"]]
@@ -73,9 +39,7 @@ def _with_array(data, name, change):
             "sha256": hashlib.sha256(raw).hexdigest(),
         }
         body += raw
-    text = json.dumps(header)
-    outer["__metadata__"] = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
-    return _put_together(outer, body)
+    return cases.signed(outer, body, json.dumps(header))
 
 
 def _refused(data, path):
@@ -91,11 +55,11 @@ def _refused(data, path):
     return caught.value.reason
 
 
-def test_the_edits_of_these_tests_leave_a_file_that_loads(whole, tmp_path):
+def test_the_edits_of_these_tests_leave_a_file_that_loads(model_bytes, tmp_path):
     for data in (
-        _put_together(*_taken_apart(whole)),
-        _with_header(whole, lambda header: None),
-        _with_array(whole, "ranks", lambda ranks: ranks),
+        cases.put_together(*cases.taken_apart(model_bytes)),
+        cases.with_header(model_bytes, lambda header: None),
+        _with_array(model_bytes, "ranks", lambda ranks: ranks),
     ):
         (tmp_path / "model").write_bytes(data)
         load(tmp_path / "model")
@@ -118,9 +82,9 @@ def test_the_error_can_be_pickled(tmp_path):
     assert isinstance(error, ValueError)
 
 
-def test_other_files_are_no_models(whole, tmp_path):
+def test_other_files_are_no_models(model_bytes, tmp_path):
     path = tmp_path / "model"
-    outer, body = _taken_apart(whole)
+    outer, body = cases.taken_apart(model_bytes)
     for data in (
         b"",
         b"\0" * 7,
@@ -133,27 +97,32 @@ def test_other_files_are_no_models(whole, tmp_path):
         assert "cut short, damaged, or something else" in _refused(data, path)
     del outer["__metadata__"]
     assert (
-        _refused(_put_together(outer, body), path) == "it is a safetensors file, but rankad did not write it"
+        _refused(cases.put_together(outer, body), path)
+        == "it is a safetensors file, but rankad did not write it"
     )
 
 
-def test_a_file_of_a_newer_rankad_says_so_whatever_else_is_in_it(whole, tmp_path):
-    newer = _with_header(whole, lambda header: {"schema": 2, "arrays": header["arrays"], "news": True})
+def test_a_file_of_a_newer_rankad_says_so_whatever_else_is_in_it(model_bytes, tmp_path):
+    newer = cases.with_header(
+        model_bytes, lambda header: {"schema": 2, "arrays": header["arrays"], "news": True}
+    )
     for read in (load, read_card):
         (tmp_path / "model").write_bytes(newer)
         with pytest.raises(ModelFileError, match=r"newer rankad \(schema 2; .*\), so update rankad"):
             read(tmp_path / "model")
 
 
-def test_every_altered_byte_is_noticed(whole, fitted, tmp_path):
+def test_every_altered_byte_is_noticed(model_bytes, saved_detector, tmp_path):
     """A flip either spoils the file or is in white space or names that mean nothing."""
     rng = np.random.default_rng(8)
-    path, expected = tmp_path / "model", fitted.score_samples(cases.others())
-    (length,) = struct.unpack("<Q", whole[:8])
-    places = np.concatenate([rng.integers(0, 8 + length, 250), rng.integers(8 + length, len(whole), 150)])
+    path, expected = tmp_path / "model", saved_detector.score_samples(cases.others())
+    (length,) = struct.unpack("<Q", model_bytes[:8])
+    places = np.concatenate(
+        [rng.integers(0, 8 + length, 250), rng.integers(8 + length, len(model_bytes), 150)]
+    )
     loaded = 0
     for place in places:
-        data = bytearray(whole)
+        data = bytearray(model_bytes)
         data[place] ^= 1 << rng.integers(8)
         path.write_bytes(data)
         try:
@@ -166,11 +135,11 @@ def test_every_altered_byte_is_noticed(whole, fitted, tmp_path):
     assert loaded <= 5
 
 
-def test_a_truncated_file_is_refused_at_any_length(whole, tmp_path):
+def test_a_truncated_file_is_refused_at_any_length(model_bytes, tmp_path):
     rng = np.random.default_rng(9)
-    for size in [*range(12), *rng.integers(12, len(whole), 100), len(whole) - 1]:
-        assert "cut short" in _refused(whole[:size], tmp_path / "model")
-    assert "cut short" in _refused(whole + b"\0", tmp_path / "model")
+    for size in [*range(12), *rng.integers(12, len(model_bytes), 100), len(model_bytes) - 1]:
+        assert "cut short" in _refused(model_bytes[:size], tmp_path / "model")
+    assert "cut short" in _refused(model_bytes + b"\0", tmp_path / "model")
 
 
 def _set(at, value):
@@ -217,8 +186,8 @@ def _set(at, value):
         ("ranks", lambda a: np.float64(0.5), r"lone|shape \(\)"),
     ],
 )  # fmt: skip
-def test_arrays_that_do_not_fit_are_refused_even_if_signed(whole, name, change, reason, tmp_path):
-    said = _refused(_with_array(whole, name, _changed_or_none(change)), tmp_path / "model")
+def test_arrays_that_do_not_fit_are_refused_even_if_signed(model_bytes, name, change, reason, tmp_path):
+    said = _refused(_with_array(model_bytes, name, _changed_or_none(change)), tmp_path / "model")
     assert re.search(reason, said), said
 
 
@@ -266,13 +235,13 @@ def _changed_or_none(change):
         (("notes",), "none", "something else than a list in 'notes'"),
     ],
 )
-def test_headers_that_do_not_fit_are_refused_even_if_signed(whole, where, value, reason, tmp_path):
+def test_headers_that_do_not_fit_are_refused_even_if_signed(model_bytes, where, value, reason, tmp_path):
     def edit(header):
         for key in where[:-1]:
             header = header[key]
         header[where[-1]] = value
 
-    assert re.search(reason, _refused(_with_header(whole, edit), tmp_path / "model"))
+    assert re.search(reason, _refused(cases.with_header(model_bytes, edit), tmp_path / "model"))
 
 
 def _mutated(header, rng):
@@ -333,18 +302,18 @@ def _mutated_array(array, rng):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-def test_hundreds_of_signed_forgeries_are_refused_or_harmless(whole, tmp_path):
+def test_hundreds_of_signed_forgeries_are_refused_or_harmless(model_bytes, tmp_path):
     """What gets through must still answer: nothing may crash later that was let in."""
     rng = np.random.default_rng(10)
     path, rows, refused = tmp_path / "model", cases.others()[:50], 0
-    names = sorted(json.loads(_taken_apart(whole)[0]["__metadata__"]["rankad"])["arrays"])
+    names = sorted(json.loads(cases.taken_apart(model_bytes)[0]["__metadata__"]["rankad"])["arrays"])
     n = 600
     for turn in range(n):
         if turn % 2:
-            data = _with_header(whole, lambda header: _mutated(header, rng))
+            data = cases.with_header(model_bytes, lambda header: _mutated(header, rng))
         else:
             name = names[int(rng.integers(len(names)))]
-            data = _with_array(whole, name, lambda array: _mutated_array(array, rng))
+            data = _with_array(model_bytes, name, lambda array: _mutated_array(array, rng))
         path.write_bytes(data)
         for read in (read_card, load):
             try:
@@ -358,53 +327,50 @@ def test_hundreds_of_signed_forgeries_are_refused_or_harmless(whole, tmp_path):
     assert refused > n / 2
 
 
-def test_outer_headers_gone_wild_are_refused_without_taking_memory(whole, tmp_path):
+def test_outer_headers_gone_wild_are_refused_without_taking_memory(model_bytes, tmp_path):
     path = tmp_path / "model"
-    outer, body = _taken_apart(whole)
+    outer, body = cases.taken_apart(model_bytes)
     big = {"dtype": "F64", "shape": [2**40], "data_offsets": [0, 2**43]}
     forgeries = [
-        struct.pack("<Q", 2**63) + whole[8:],
-        struct.pack("<Q", len(whole) - 7) + whole[8:],
-        struct.pack("<Q", 90_000_000) + whole[8:],
-        _put_together({**outer, "ranks": big}, body),
-        _put_together({**outer, "ranks": {**outer["ranks"], "shape": [2**32, 2**32]}}, body),
-        _put_together({**outer, "ranks": {**outer["ranks"], "shape": [-1]}}, body),
-        _put_together({**outer, "ranks": {**outer["ranks"], "data_offsets": [8, 0]}}, body),
-        _put_together({**outer, "ranks": outer["levels"]}, body),
-        _put_together({**outer, "ranks": {**outer["ranks"], "dtype": "BF16"}}, body),
-        _put_together({**outer, "ranks": {**outer["ranks"], "dtype": "I64"}}, body),
-        _put_together({**outer, "x": {"dtype": "F64", "shape": [0, 2**60], "data_offsets": [0, 0]}}, body),
-        _put_together({**outer, "__metadata__": {"rankad": 7}}, body),
-        _with_header(whole, lambda header: [header]),
-        _with_header(whole, lambda header: "header"),
-        _signed(outer, body, "[" * 100_000),
-        _signed(outer, body, "9" * 10_000),
-        _signed(outer, body, '{"schema": 1e999}'),
-        _signed(outer, body, ""),
+        struct.pack("<Q", 2**63) + model_bytes[8:],
+        struct.pack("<Q", len(model_bytes) - 7) + model_bytes[8:],
+        struct.pack("<Q", 90_000_000) + model_bytes[8:],
+        cases.put_together({**outer, "ranks": big}, body),
+        cases.put_together({**outer, "ranks": {**outer["ranks"], "shape": [2**32, 2**32]}}, body),
+        cases.put_together({**outer, "ranks": {**outer["ranks"], "shape": [-1]}}, body),
+        cases.put_together({**outer, "ranks": {**outer["ranks"], "data_offsets": [8, 0]}}, body),
+        cases.put_together({**outer, "ranks": outer["levels"]}, body),
+        cases.put_together({**outer, "ranks": {**outer["ranks"], "dtype": "BF16"}}, body),
+        cases.put_together({**outer, "ranks": {**outer["ranks"], "dtype": "I64"}}, body),
+        cases.put_together(
+            {**outer, "x": {"dtype": "F64", "shape": [0, 2**60], "data_offsets": [0, 0]}}, body
+        ),
+        cases.put_together({**outer, "__metadata__": {"rankad": 7}}, body),
+        cases.with_header(model_bytes, lambda header: [header]),
+        cases.with_header(model_bytes, lambda header: "header"),
+        cases.signed(outer, body, "[" * 100_000),
+        cases.signed(outer, body, "9" * 10_000),
+        cases.signed(outer, body, '{"schema": 1e999}'),
+        cases.signed(outer, body, ""),
     ]
     tracemalloc.start()
     for data in forgeries:
         _refused(data, path)
         with pytest.raises(ModelFileError):
             read_card(path)
-    assert tracemalloc.get_traced_memory()[1] < 20 * len(whole) + 10_000_000
+    assert tracemalloc.get_traced_memory()[1] < 20 * len(model_bytes) + 10_000_000
     tracemalloc.stop()
 
 
-def _signed(outer, body, text):
-    signed = {"rankad": text, "rankad_sha256": hashlib.sha256(text.encode()).hexdigest()}
-    return _put_together({**outer, "__metadata__": signed}, body)
-
-
-def test_the_card_notices_what_it_reads_and_the_detector_the_rest(whole, tmp_path):
+def test_the_card_notices_what_it_reads_and_the_detector_the_rest(model_bytes, tmp_path):
     path = tmp_path / "model"
-    (length,) = struct.unpack("<Q", whole[:8])
-    begin, _ = _taken_apart(whole)[0]["ranks"]["data_offsets"]
-    data = bytearray(whole)
+    (length,) = struct.unpack("<Q", model_bytes[:8])
+    begin, _ = cases.taken_apart(model_bytes)[0]["ranks"]["data_offsets"]
+    data = bytearray(model_bytes)
     data[8 + length + begin] ^= 1
     assert "'ranks' was altered" in _refused(data, path)
     assert read_card(path).n_rows == 120
-    begin, _ = _taken_apart(whole)[0]["selection.C"]["data_offsets"]
+    begin, _ = cases.taken_apart(model_bytes)[0]["selection.C"]["data_offsets"]
     data[8 + length + begin] ^= 1
     path.write_bytes(data)
     with pytest.raises(ModelFileError, match=r"'selection.C' was altered"):
@@ -417,7 +383,7 @@ def test_forged_tables_are_refused_or_harmless(tmp_path):
     table_detector.save(path)
     data, refused = path.read_bytes(), 0
     for _ in range(300):
-        path.write_bytes(_with_header(data, lambda header: _mutated(header["table"], rng)))
+        path.write_bytes(cases.with_header(data, lambda header: _mutated(header["table"], rng)))
         try:
             detector = load(path)
         except ModelFileError:
@@ -427,13 +393,13 @@ def test_forged_tables_are_refused_or_harmless(tmp_path):
             renamed = {name: new["size"] for name in detector.feature_names_in_ if name not in new.columns}
             assert not np.isnan(detector.p_values(new.with_columns(**renamed))).any()
     assert refused > 150
-    forged = _with_header(data, lambda header: header["fitted"].update(n_rows=81))
+    forged = cases.with_header(data, lambda header: header["fitted"].update(n_rows=81))
     assert _refused(forged, path) == "its encoder is of 80 rows and its detector of 81"
-    narrower = _with_header(
+    narrower = cases.with_header(
         data, lambda header: header["table"]["encoder"].update(columns=_first_two(header))
     )
     assert "its encoder and its detector do not fit" in _refused(narrower, path)
-    assert "'table'" in _refused(_with_header(data, lambda header: header.update(table=None)), path)
+    assert "'table'" in _refused(cases.with_header(data, lambda header: header.update(table=None)), path)
 
 
 def _first_two(header):

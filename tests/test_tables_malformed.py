@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 import zstandard
 
+from malformed_cases import in_every_format, mutated
 from rankad.tables.files import TableError, open_table
 
 
@@ -184,58 +183,7 @@ FRAME = pl.DataFrame(
 )
 
 
-def _bytes_of(write: Callable[[io.BytesIO], object]) -> bytes:
-    out = io.BytesIO()
-    write(out)
-    return out.getvalue()
-
-
-def _arrow_stream(out: io.BytesIO) -> None:
-    with pa.ipc.new_stream(out, FRAME.to_arrow().schema) as stream:
-        stream.write_table(FRAME.to_arrow(), max_chunksize=20)
-
-
-NUMBERS = FRAME.select("a", "b").to_numpy()
-WHOLE = {
-    "t.csv": FRAME.write_csv().encode(),
-    "t.csv.gz": gzip.compress(FRAME.write_csv().encode()),
-    "t.csv.zst": zstandard.compress(FRAME.write_csv().encode()),
-    "t.jsonl": FRAME.write_ndjson().encode(),
-    "t.parquet": _bytes_of(lambda out: FRAME.write_parquet(out, row_group_size=20)),
-    "t.arrow": _bytes_of(lambda out: FRAME.write_ipc(out)),
-    "z.arrow": _bytes_of(lambda out: FRAME.write_ipc(out, compression="zstd")),
-    "t.arrows": _bytes_of(_arrow_stream),
-    "t.npy": _bytes_of(lambda out: np.save(out, NUMBERS)),
-    "f.npy": _bytes_of(lambda out: np.save(out, np.asfortranarray(NUMBERS))),
-    "t.npz": _bytes_of(lambda out: np.savez_compressed(out, X=NUMBERS)),
-}
-
-
-def mutated(data: bytes, rng: np.random.Generator) -> bytes:
-    found = bytearray(data)
-    # Headers and footers are where the structure is.
-    ends = rng.random() < 0.5
-    for _ in range(rng.integers(1, 5)):
-        n = len(found)
-        place = int(rng.integers(0, n))
-        if ends and n > 64:
-            place = int(rng.integers(0, 64)) * (1 if rng.random() < 0.5 else -1) % n
-        match rng.integers(0, 6):
-            case 0:
-                found[place] ^= 1 << int(rng.integers(0, 8))
-            case 1:
-                found[place] = int(rng.choice([0, 1, 10, 34, 44, 127, 128, 255]))
-            case 2:
-                del found[place : place + int(rng.integers(1, 20))]
-            case 3:
-                found[place:place] = rng.bytes(int(rng.integers(1, 9)))
-            case 4:
-                found[place : place + 4] = rng.choice([b"\xff" * 4, b"\0\0\0\x7f", b"\0" * 4])
-            case _:
-                del found[place:]
-        if not found:
-            break
-    return bytes(found)
+WHOLE = in_every_format(FRAME, FRAME.select("a", "b").to_numpy())
 
 
 @pytest.mark.parametrize("name", WHOLE)

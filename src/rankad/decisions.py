@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankad._arrays import Bools, Floats
+from rankad._checks import check_unit
 
 __all__ = ["PValueCounts", "alarms_at_level", "benjamini_hochberg"]
 
@@ -32,7 +33,7 @@ def alarms_at_level(p_values: ArrayLike, alpha: float) -> Bools:
     >>> alarms_at_level([0.05, 0.2, 0.01], 0.05)
     array([ True, False,  True])
     """
-    return _checked(p_values) <= _rate("alpha", alpha)
+    return _checked(p_values) <= check_unit("alpha", alpha)
 
 
 def benjamini_hochberg(p_values: ArrayLike, q: float) -> Bools:
@@ -61,7 +62,7 @@ def benjamini_hochberg(p_values: ArrayLike, q: float) -> Bools:
     >>> benjamini_hochberg([0.03, 0.04, 0.5, 0.9], 0.06)
     array([False, False, False, False])
     """
-    values, rate = _checked(p_values), _rate("q", q)
+    values, rate = _checked(p_values), check_unit("q", q)
     m = values.size
     ordered = np.sort(values)
     # p m / k <= q and not p <= q k / m: so a single p-value is compared with q itself, as at a level.
@@ -95,7 +96,7 @@ class PValueCounts:
 
     def level(self, q: float) -> float:
         """Return the largest p-value that `benjamini_hochberg` makes an alarm of; 0 where there is none."""
-        rate = _rate("q", q)
+        rate = check_unit("q", q)
         values = np.array(sorted(self._counts))
         # Of equal p-values the last has the best chance.
         ranks = np.cumsum([self._counts[value] for value in values.tolist()])
@@ -114,16 +115,3 @@ def _checked(p_values: ArrayLike) -> Floats:
             f"a detector's p_values() returns."
         )
     return values
-
-
-def _rate(name: str, value: float) -> float:
-    try:
-        rate = float(value)
-    except (TypeError, ValueError):
-        rate = np.nan
-    if isinstance(value, bool) or not 0.0 < rate < 1.0:
-        raise ValueError(
-            f"{name} must be a number strictly between 0 and 1, got {value!r}; "
-            f"for five per cent pass {name}=0.05."
-        )
-    return rate

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rankad._arrays import Floats
+from rankad._checks import check_unit, is_count
 from rankad._threads import in_blocks
-from rankad.detectors.base import check_unit, is_count
 from rankad.detectors.rows import validate_rows
 from rankad.neighbors import nearest_neighbors
 from rankad.reasons import Search

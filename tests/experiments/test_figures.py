@@ -2,6 +2,8 @@
 
 import json
 import pickle
+from contextlib import contextmanager
+from functools import cache
 
 import pytest
 
@@ -14,26 +16,43 @@ FIGURES = pytest.mark.parametrize("figure", [figure1, figure2], ids=["figure-1",
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.fixture
-def tiny(monkeypatch, tmp_path):
-    """Settings of a run that takes a second: few rows, a coarse grid, nothing to select."""
-    cheap = {"landmarks": 30, "bandwidth": "2 D_K", "n_jobs": 1}
-    monkeypatch.setitem(METHODS, "rankAD (default)", lambda seed, n: RankAD(random_state=seed, **cheap))
-    monkeypatch.setitem(
-        METHODS,
-        "rankAD (three uniform levels)",
-        lambda seed, n: RankAD(n_levels=3, random_state=seed, **cheap),
-    )
-    monkeypatch.setitem(
-        METHODS,
-        "rankAD (published)",
-        lambda seed, n: RankAD.as_published(random_state=seed, **{**cheap, "C": "auto"}),
-    )
-    monkeypatch.setattr(figure1, "N_TRAIN", 200)
-    monkeypatch.setattr(figure1, "N_GRID", 60)
-    monkeypatch.setattr(figure2, "SIZES", (200, 300))
-    monkeypatch.setattr(figure2, "N_GRID", 60)
-    return Settings(out=tmp_path, seed=0, quick=True, n_jobs=1)
+@contextmanager
+def cheap():
+    """Make a run take a second: few rows, a coarse grid, nothing to select."""
+    given = {"landmarks": 30, "bandwidth": "2 D_K", "n_jobs": 1}
+    methods = {
+        "rankAD (default)": lambda seed, n: RankAD(random_state=seed, **given),
+        "rankAD (three uniform levels)": lambda seed, n: RankAD(n_levels=3, random_state=seed, **given),
+        "rankAD (published)": lambda seed, n: RankAD.as_published(
+            random_state=seed, **{**given, "C": "auto"}
+        ),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, method in methods.items():
+            patch.setitem(METHODS, name, method)
+        patch.setattr(figure1, "N_TRAIN", 200)
+        patch.setattr(figure1, "N_GRID", 60)
+        patch.setattr(figure2, "SIZES", (200, 300))
+        patch.setattr(figure2, "N_GRID", 60)
+        yield
+
+
+def settings_of(out):
+    return Settings(out=out, seed=0, quick=True, n_jobs=1)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return the settings of a cheap run of a figure that is finished; there is one of each."""
+
+    @cache
+    def run(figure):
+        settings = settings_of(tmp_path_factory.mktemp(figure.NAME))
+        with cheap():
+            figure.run(settings)
+        return settings
+
+    return run
 
 
 def test_the_bar_is_judged_at_five_and_ten_percent():
@@ -84,13 +103,13 @@ def test_cells_travel_to_other_processes_and_name_all_they_depend_on(figure):
 
 
 @FIGURES
-def test_a_quick_run_writes_picture_text_and_numbers(figure, tiny):
-    figure.run(tiny)
-    assert (tiny.out / f"{figure.NAME}.png").read_bytes().startswith(PNG)
-    text = (tiny.out / f"{figure.NAME}.md").read_text()
+def test_a_quick_run_writes_picture_text_and_numbers(figure, finished):
+    out = finished(figure).out
+    assert (out / f"{figure.NAME}.png").read_bytes().startswith(PNG)
+    text = (out / f"{figure.NAME}.md").read_text()
     assert f"![{figure.NAME}.png]({figure.NAME}.png)" in text
     assert "symmetric difference" in text
-    content = json.loads((tiny.out / f"{figure.NAME}.json").read_text())
+    content = json.loads((out / f"{figure.NAME}.json").read_text())
     assert content["settings"] == {"seed": 0, "quick": True, "runs": 1}
     assert content["alphas"] == list(ALPHAS)
     found = {entry["method"]: entry for entry in content["summary"]}
@@ -108,21 +127,23 @@ def test_a_quick_run_writes_picture_text_and_numbers(figure, tiny):
 
 
 @FIGURES
-def test_a_second_run_repeats_nothing_and_changes_nothing(figure, tiny, monkeypatch):
-    figure.run(tiny)
-    names = [tiny.out / f"{figure.NAME}.{kind}" for kind in ("png", "md", "json")]
+def test_a_second_run_repeats_nothing_and_changes_nothing(figure, finished, monkeypatch):
+    settings = finished(figure)
+    names = [settings.out / f"{figure.NAME}.{kind}" for kind in ("png", "md", "json")]
     before = [name.read_bytes() for name in names]
 
     def refuse(*_):
         raise AssertionError("a finished cell was computed again")
 
     monkeypatch.setattr(level_sets, "level_differences", refuse)
-    figure.run(tiny)
+    with cheap():
+        figure.run(settings)
     assert [name.read_bytes() for name in names] == before
 
 
-def test_an_interrupted_run_keeps_what_is_finished(tiny, monkeypatch):
-    true_measure, calls = level_sets.level_differences, []
+def test_an_interrupted_run_keeps_what_is_finished(finished, monkeypatch, tmp_path):
+    at_once = json.loads((finished(figure2).out / "figure-2.json").read_text())
+    settings, true_measure, calls = settings_of(tmp_path), level_sets.level_differences, []
 
     def interrupted(*given):
         calls.append(given)
@@ -131,12 +152,11 @@ def test_an_interrupted_run_keeps_what_is_finished(tiny, monkeypatch):
         return true_measure(*given)
 
     monkeypatch.setattr(level_sets, "level_differences", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        figure2.run(tiny)
-    assert not (tiny.out / "figure-2.json").exists()
-    figure2.run(tiny)
+    with cheap():
+        with pytest.raises(KeyboardInterrupt):
+            figure2.run(settings)
+        assert not (tmp_path / "figure-2.json").exists()
+        figure2.run(settings)
     # Four cells: two before the interruption, the third twice.
     assert len(calls) == 5
-    resumed = json.loads((tiny.out / "figure-2.json").read_text())
-    figure2.run(tiny._replace(out=tiny.out / "at-once"))
-    assert json.loads((tiny.out / "at-once" / "figure-2.json").read_text()) == resumed
+    assert json.loads((tmp_path / "figure-2.json").read_text()) == at_once

@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats
+from rankad._checks import check_choice, check_run, check_unit, resolve_neighbors
 from rankad.calibration import Calibration, Kind
-from rankad.detectors.base import CalibratedDetector, check_choice, check_run, check_unit, resolve_neighbors
+from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.rows import validate_rows
 from rankad.neighbors import nearest_neighbors, radius_counts
 from rankad.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed

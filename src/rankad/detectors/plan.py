@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankad.detectors.base import check_choice, is_count
+from rankad._checks import check_choice, is_count
 from rankad.detectors.ranker import Bandwidth
 from rankad.selection import PAPER_C, PAPER_MULTIPLES
 

@@ -12,16 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats, Ints
+from rankad._checks import check_choice, check_run, check_share, check_unit, resolve_neighbors
 from rankad._threads import one_blas_thread
 from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
-from rankad.detectors.base import (
-    CalibratedDetector,
-    check_choice,
-    check_run,
-    check_share,
-    check_unit,
-    resolve_neighbors,
-)
+from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.fitting import RankFit
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows

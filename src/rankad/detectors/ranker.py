@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.random import SeedSequence
-from threadpoolctl import threadpool_limits
 
 from rankad._arrays import Floats, Ints
-from rankad._threads import made_once
+from rankad._threads import made_once, one_openmp_thread
 from rankad.kernels import KernelMap, choose_landmarks
 from rankad.levels import quantize
 from rankad.neighbors import (
@@ -172,7 +171,7 @@ class PreparedRows:
             step = max(1, len(self._reference) // len(rows))
             rows = np.concatenate([rows, self._reference[::step]])
         # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
-        with threadpool_limits(limits=1, user_api="openmp"):
+        with one_openmp_thread():
             landmarks = choose_landmarks(
                 rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed
             )
