@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from rankad import KLPE, RankAD
+from rankad.changes import Mover
 from rankad.explanations import explain
 from rankad.scaling import Scaling
 from rankad.typical import NominalRows
@@ -128,12 +129,114 @@ def test_rows_near_in_all_other_columns_where_categories_repeat_themselves():
     rows[:10, 7:] = 0.5 * np.eye(7)[rng.integers(7, size=10)]
     left_out = np.zeros((20, 4), dtype=bool)
     left_out[:5, 3], left_out[5:8, 2] = True, True
-    found = NominalRows(nominal, Scaling(np.zeros(14), np.ones(14)), groups).around(rows, left_out)
+    searched = NominalRows(nominal, Scaling(np.zeros(14), np.ones(14)), groups)
+    found = searched.around(rows, left_out)
+    some = np.array([rng.choice(300, 10, replace=False) for _ in rows])
+    np.testing.assert_array_equal(searched.around(rows, left_out, some).near, found.near)
     for row, out, near in zip(rows, left_out, found.near, strict=True):
         for group in np.flatnonzero(~out):
             others = [c for g in range(4) if g != group and not out[g] for c in groups[g]]
             distances = ((nominal[:, others] - row[others]) ** 2).sum(axis=1)
             assert near[group].tolist() == np.argsort(distances, kind="stable")[:10].tolist()
+
+
+def wide(n, seed):
+    """Return rows with the indicators of five categories, and the groups of these."""
+    rng = np.random.default_rng(seed)
+    rows = np.hstack([0.5 * np.eye(20)[rng.integers(20, size=n)] for _ in range(5)])
+    return rows, tuple(tuple(range(begin, begin + 20)) for begin in range(0, 100, 20))
+
+
+@pytest.mark.parametrize("which", [np.arange(600), np.arange(5, 600, 7)])
+def test_nearest_rows_where_categories_make_many_columns(which):
+    nominal, groups = wide(600, 0)
+    rows, _ = wide(50, 1)
+    found = NominalRows(nominal, Scaling(np.zeros(100), np.ones(100)), groups).nearest(rows, 4, which)
+    squares = ((nominal[which] - rows[:, None]) ** 2).sum(axis=2)
+    expected = np.argsort(squares, axis=1, kind="stable")[:, :4]
+    np.testing.assert_array_equal(found.indices, which[expected])
+    np.testing.assert_array_equal(found.distances, np.sqrt(np.take_along_axis(squares, expected, axis=1)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 300])
+def test_quantiles_are_those_of_numpy(n):
+    rng = np.random.default_rng(0)
+    nominal, groups = np.column_stack([rng.normal(size=(n, 2)), rng.integers(3, size=n)]), ((2, 0), (1,))
+    searched = NominalRows(nominal, Scaling(np.zeros(3), np.ones(3)), groups)
+    near = rng.integers(n, size=(40, 2, min(n, 10)))
+    found = searched.quantiles(near, 0.1, 0.9)
+    for group, columns in enumerate(groups):
+        values = nominal[near[:, group, :, None], list(columns)]
+        for limits, share in zip(found, (0.1, 0.9), strict=True):
+            np.testing.assert_array_equal(limits[:, list(columns)], np.quantile(values, share, axis=1))
+
+
+def naive_shrink(row, target, order, groups, seen, n, is_nominal):
+    """Put groups back, then halve the way of all columns, then of each group: one row, one cell at a time."""
+
+    def between(end, columns, share):
+        made = end.copy()
+        for c in columns:
+            point = row[c] + share * (end[c] - row[c])
+            if 2 * len(seen[c]) < n and row[c] > end[c]:
+                point = max(max((v for v in seen[c] if v <= point), default=seen[c][0]), end[c])
+            elif 2 * len(seen[c]) < n:
+                point = min(min((v for v in seen[c] if v >= point), default=seen[c][-1]), end[c])
+            made[c] = point
+        return made
+
+    def halve(end, columns, halvings):
+        best, back, forth = end, 0.0, 1.0
+        columns = [c for c in columns if row[c] != end[c]]
+        for _ in range(halvings):
+            middle = (back + forth) / 2
+            tried = between(end, columns, middle)
+            if is_nominal(tried[None])[0]:
+                best, forth = tried, middle
+            else:
+                back = middle
+        return best
+
+    found = target.copy()
+    for g in order[::-1]:
+        tried = found.copy()
+        tried[list(groups[g])] = row[list(groups[g])]
+        found = tried if is_nominal(tried[None])[0] else found
+    found = halve(found, range(len(row)), 24)
+    for g in order[::-1]:
+        found = halve(found, groups[g], 12)
+    return found
+
+
+def test_changes_are_their_naive_twin():
+    """A category, whole numbers, and numbers."""
+    rng = np.random.default_rng(0)
+    nominal = np.hstack(
+        [
+            0.5 * np.eye(4)[rng.integers(4, size=200)],
+            rng.integers(9, size=(200, 2)),
+            rng.normal(size=(200, 3)),
+        ]
+    )
+    groups = ((0, 1, 2, 3), (4,), (7, 5), (6,), (8,))
+    center, weights = nominal.mean(axis=0), rng.uniform(0.5, 2, size=9)
+
+    def is_nominal(rows):
+        return (np.abs(rows - center) * weights).sum(axis=1) < 9.0
+
+    mover = Mover(NominalRows(nominal, Scaling(np.zeros(9), np.ones(9)), groups), is_nominal)
+    rows = nominal[rng.permutation(200)[:80]] + rng.choice([-7.5, 0, 0, 7.5], size=(80, 9))
+    rows[:, :4] = 0.5 * np.eye(4)[rng.integers(4, size=80)]
+    targets = nominal[is_nominal(nominal)][:80]
+    rows = rows[: len(targets)]
+    order = np.array([rng.permutation(5) for _ in rows])
+    found = mover.shrink(rows, targets, order)
+    assert is_nominal(found).all()
+    assert (found != targets).any()
+    seen = [np.unique(values) for values in nominal.T]
+    for row, target, of_row, end in zip(rows, targets, order.tolist(), found, strict=True):
+        expected = naive_shrink(row, target, of_row, groups, seen, 200, is_nominal)
+        np.testing.assert_array_equal(end, expected)
 
 
 def test_two_columns_by_hand(quick_rankad):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import numba
 import numpy as np
 
 from rankad._arrays import Bools, Floats, Ints
@@ -33,8 +34,12 @@ class Mover:
 
     def __init__(self, nominal: NominalRows, is_nominal: Callable[[Floats], Bools]) -> None:
         self._nominal, self._is_nominal = nominal, is_nominal
-        self._seen = [np.unique(values) for values in nominal.rows.T]
-        self._repeats = np.array([2 * seen.size < len(nominal.rows) for seen in self._seen])
+        values = np.sort(nominal.rows.T, axis=1)
+        first = np.ones(values.shape, dtype=np.bool_)
+        first[:, 1:] = values[:, 1:] != values[:, :-1]
+        n_seen = np.count_nonzero(first, axis=1)
+        self._seen, self._begins = values[first], np.cumsum([0, *n_seen])
+        self._repeats = 2 * n_seen < len(nominal.rows)
 
     def shrink(self, rows: Floats, targets: Floats, order: Ints) -> Floats:
         """Return rows between `rows` and `targets` that are nominal still and differ from `rows` in less.
@@ -48,45 +53,68 @@ class Mover:
         """
         found = self._put_back(rows, targets, order)
         found = self._halve(rows, found, np.ones_like(rows, dtype=np.bool_), _TOGETHER)
-        for groups in order.T[::-1]:
-            mask = self._nominal.members[groups]
-            moved = np.flatnonzero(((found != rows) & mask).any(axis=1))
-            if moved.size:
-                found[moved] = self._halve(rows[moved], found[moved], mask[moved], _ALONE)
+        for now, groups in self._turns(rows, found, order):
+            found[now] = self._halve(rows[now], found[now], self._nominal.members(groups), _ALONE)
         return found
 
     def _put_back(self, rows: Floats, targets: Floats, order: Ints) -> Floats:
         """Give groups their own values back, the last in order first, where the row stays nominal."""
         found = targets.copy()
-        for groups in order.T[::-1]:
-            mask = self._nominal.members[groups]
-            moved = np.flatnonzero(((found != rows) & mask).any(axis=1))
-            if moved.size:
-                tried = np.where(mask[moved], rows[moved], found[moved])
-                fine = self._is_nominal(tried)
-                found[moved[fine]] = tried[fine]
+        for now, groups in self._turns(rows, found, order):
+            tried = np.where(self._nominal.members(groups), rows[now], found[now])
+            fine = self._is_nominal(tried)
+            found[now[fine]] = tried[fine]
         return found
+
+    def _turns(self, rows: Floats, found: Floats, order: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Go through the groups in which rows have moved, the last in order first, all rows side by side.
+
+        Yields rows, and a group for each.
+        """
+        moved = np.take_along_axis(self._nominal.groups_of(found != rows), order, axis=1)
+        places, left = np.argsort(~moved, axis=1, kind="stable"), np.count_nonzero(moved, axis=1)
+        while left.any():
+            now = np.flatnonzero(left)
+            left[now] -= 1
+            yield now, order[now, places[now, left[now]]]
 
     def _halve(self, rows: Floats, found: Floats, mask: Bools, halvings: int) -> Floats:
         """Go back from `found` toward `rows` in the columns of the mask, by bisection."""
         mask = mask & (rows != found)
-        best, back, forth = found.copy(), np.zeros(len(rows)), np.ones(len(rows))
-        for _ in range(halvings):
+        # A category is there at the first step already, and so at all others.
+        mask &= self._between(rows, found, mask, np.full(len(rows), 0.5**halvings)) != found
+        best, on_the_way = found.copy(), np.flatnonzero(mask.any(axis=1))
+        rows, found, mask = rows[on_the_way], found[on_the_way], mask[on_the_way]
+        back, forth = np.zeros(len(rows)), np.ones(len(rows))
+        for _ in range(halvings if len(rows) else 0):
             middle = (back + forth) / 2
             tried = self._between(rows, found, mask, middle)
             fine = self._is_nominal(tried)
-            best[fine] = tried[fine]
+            best[on_the_way[fine]] = tried[fine]
             forth, back = np.where(fine, middle, forth), np.where(fine, back, middle)
         return best
 
     def _between(self, rows: Floats, found: Floats, mask: Bools, share: Floats) -> Floats:
         """Return `found`, but in the mask points at a share of the way, or the next seen values beyond."""
-        points = np.where(mask, rows + share[:, None] * (found - rows), found)
-        for column in np.flatnonzero(mask.any(axis=0) & self._repeats).tolist():
-            at, seen = np.flatnonzero(mask[:, column]), self._seen[column]
-            point, end = points[at, column], found[at, column]
-            down = seen[np.maximum(np.searchsorted(seen, point, side="right") - 1, 0)]
-            up = seen[np.minimum(np.searchsorted(seen, point, side="left"), seen.size - 1)]
-            falling = rows[at, column] > end
-            points[at, column] = np.where(falling, np.maximum(down, end), np.minimum(up, end))
+        points = found.copy()
+        _go(rows, mask, share, self._repeats, self._seen, self._begins, points)
         return points
+
+
+@numba.njit(cache=True, nogil=True)
+def _go(rows, mask, share, repeats, seen, begins, points):  # type: ignore[no-untyped-def]
+    """Put points, at their ends yet, at a share of the way from rows, or at the next seen values beyond."""
+    for i in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            if mask[i, column]:
+                begin, end = rows[i, column], points[i, column]
+                point = begin + share[i] * (end - begin)
+                if repeats[column]:
+                    values = seen[begins[column] : begins[column + 1]]
+                    if begin > end:
+                        at = np.searchsorted(values, point, side="right") - 1
+                        point = max(values[max(at, 0)], end)
+                    else:
+                        at = np.searchsorted(values, point, side="left")
+                        point = min(values[min(at, values.size - 1)], end)
+                points[i, column] = point

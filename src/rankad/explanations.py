@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from rankad._arrays import Floats
 from rankad._checks import check_unit, is_count
 from rankad._threads import in_blocks
 from rankad.detectors.rows import validate_rows
-from rankad.neighbors import nearest_neighbors
 from rankad.reasons import Search
-from rankad.typical import NominalRows
+from rankad.typical import N_NEAR, NominalRows
 
 if TYPE_CHECKING:
     from rankad.detectors.rank import RankAD
 
-__all__ = ["Change", "Explanation", "Move", "Neighbor", "Reason", "explain"]
+__all__ = ["Change", "Explainer", "Explanation", "Move", "Neighbor", "Reason", "explain"]
 
 # A number; for a source column that is encoded in several, a tuple of them; or what they were decoded to.
 Cell: TypeAlias = Any
 Column: TypeAlias = str | int
 Decode: TypeAlias = Callable[[Floats], Sequence[Sequence[Any]]]
 
-# Numbers in the made-up rows of a block, and rows that are not worth a second thread.
+# Numbers that a block of rows comes to, and rows that are not worth a second thread.
 _BLOCK, _FEW = 2**22, 64
 
 
@@ -177,25 +181,79 @@ def explain(
     >>> [move.column for move in found.change.moves]
     [1]
     """
-    detector._check_fitted()
-    if not hasattr(detector, "scorer_"):
-        raise TypeError(f"Only RankAD can explain rows, got {type(detector).__name__}.")
-    level = check_unit("alpha", detector.alpha if alpha is None else alpha)
-    if not is_count(n_nearest) or n_nearest < 0:
-        raise ValueError(f"n_nearest must be an integer >= 0, got {n_nearest!r}.")
-    nominal = getattr(detector, "nominal_rows_", None)
-    if nominal is None or not len(nominal):
-        raise ValueError(
-            "The detector has no nominal rows to explain by: it was saved without them. Save it with them."
-        )
-    grouped = _check_groups(groups, nominal.shape[1])
-    named = _check_names(names, detector, grouped if groups is not None else None)
-    rows = validate_rows(detector, X, reset=False)
-    searched = NominalRows(nominal, detector.scaling_, grouped)
-    work = _Teller(detector, level, searched, named, decode, n_nearest)
-    most = max(1, _BLOCK // (len(grouped) * rows.shape[1]))
-    parts = in_blocks(lambda begin, end: work(rows[begin:end]), len(rows), most, detector.n_jobs, few=_FEW)
-    return [explanation for part in parts for explanation in part]
+    explainer = Explainer(
+        detector, alpha=alpha, groups=groups, names=names, decode=decode, n_nearest=n_nearest
+    )
+    return explainer(validate_rows(detector, X, reset=False))
+
+
+class Explainer:
+    """Explains rows of one detector: see `explain`, which has the same parameters.
+
+    Attributes
+    ----------
+    nominal : NominalRows
+        What rows are explained by.
+    """
+
+    def __init__(
+        self,
+        detector: RankAD,
+        *,
+        alpha: float | None = None,
+        groups: Sequence[Sequence[int]] | None = None,
+        names: Sequence[str] | None = None,
+        decode: Decode | None = None,
+        n_nearest: int = 3,
+    ) -> None:
+        detector._check_fitted()
+        if not hasattr(detector, "scorer_"):
+            raise TypeError(f"Only RankAD can explain rows, got {type(detector).__name__}.")
+        level = check_unit("alpha", detector.alpha if alpha is None else alpha)
+        if not is_count(n_nearest) or n_nearest < 0:
+            raise ValueError(f"n_nearest must be an integer >= 0, got {n_nearest!r}.")
+        nominal = getattr(detector, "nominal_rows_", None)
+        if nominal is None or not len(nominal):
+            raise ValueError(
+                "The detector has no nominal rows to explain by: it was saved without them. Save it with "
+                "them."
+            )
+        grouped = _check_groups(groups, nominal.shape[1])
+        named = _check_names(names, detector, grouped if groups is not None else None)
+        self.nominal = NominalRows(nominal, detector.scaling_, grouped)
+        self._tell = _Teller(detector, level, self.nominal, named, decode, n_nearest)
+        self._most = max(1, _BLOCK // (N_NEAR * len(grouped) + 4 * nominal.shape[1]))
+        self._n_jobs = detector.n_jobs
+
+    def __call__(self, rows: Floats, values: Sequence[Sequence[Cell]] | None = None) -> list[Explanation]:
+        """Explain rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+        values : sequence of sequences, optional
+            What to tell, for each group, as the rows' own values; by default, as decoded.
+        """
+
+        def block(begin: int, end: int) -> list[Explanation]:
+            own = None if values is None else [of_group[begin:end] for of_group in values]
+            return self._tell(rows[begin:end], own)
+
+        with _no_collection():
+            parts = in_blocks(block, len(rows), self._most, self._n_jobs, few=_FEW)
+        return [explanation for part in parts for explanation in part]
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from going through hundreds of thousands of new tuples again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _check_groups(groups: Sequence[Sequence[int]] | None, d: int) -> tuple[tuple[int, ...], ...]:
@@ -237,24 +295,25 @@ class _Teller:
         self._n_nearest = min(n_nearest, len(nominal.rows))
         self._search = Search(detector.scorer_, detector.calibration_, alpha, nominal)
 
-    def __call__(self, rows: Floats) -> list[Explanation]:
+    def __call__(self, rows: Floats, own: Sequence[Sequence[Cell]] | None) -> list[Explanation]:
         found, p_values = self._search.look(rows), self._detector.calibration_.p_values
-        value, typical, after = map(self._cells, (rows, found.typical, found.changed))
+        value = self._cells(rows) if own is None else own
+        typical, after = self._cells(found.typical), self._cells(found.changed)
         low, high = self._limits(found.low), self._limits(found.high)
-        alone, gain = p_values(found.scores_alone).tolist(), found.scores_alone - found.scores[:, None]
-        moved = ((found.changed != rows) @ self._nominal.members.T).tolist()
+        alone, gain = p_values(found.scores_alone), found.scores_alone - found.scores[:, None]
+        told = zip(self._names, value, typical, low, high, alone.T.tolist(), gain.T.tolist(), strict=True)
+        reasons = [map(Reason, repeat(name), *of_group) for name, *of_group in told]
+        moved = self._nominal.groups_of(found.changed != rows).tolist()
         before = zip(p_values(found.scores).tolist(), found.scores.tolist(), strict=True)
         then = zip(p_values(found.changed_scores).tolist(), found.changed_scores.tolist(), strict=True)
-        gains, names, explanations = gain.tolist(), self._names, []
-        for i, (near, groups) in enumerate(zip(self._nearest(rows), found.order.tolist(), strict=True)):
-            reasons = tuple(
-                Reason(names[g], value[g][i], typical[g][i], low[g][i], high[g][i], alone[i][g], gains[i][g])
-                for g in groups
-            )
+        names, explanations = self._names, []
+        by_row = zip(self._nearest(rows), found.order.tolist(), zip(*reasons, strict=True), strict=True)
+        for i, (near, groups, of_row) in enumerate(by_row):
             moves = tuple(Move(names[g], value[g][i], after[g][i]) for g in groups if moved[i][g])
             outcome = next(then)
             change = Change(moves, *outcome) if moves else None
-            explanations.append(Explanation(*next(before), reasons, near, change))
+            in_order = tuple(map(of_row.__getitem__, groups))
+            explanations.append(Explanation(*next(before), in_order, near, change))
         return explanations
 
     def _cells(self, rows: Floats) -> Sequence[Sequence[Cell]]:
@@ -271,18 +330,20 @@ class _Teller:
         cells = self._cells(rows)
         if self._decode is None:
             return cells
-        return [[cell if _is_number(cell) else None for cell in of_group] for of_group in cells]
+        return [_numbers(of_group) for of_group in cells]
 
     def _nearest(self, rows: Floats) -> list[tuple[Neighbor, ...]]:
         nominal, k = self._nominal, self._n_nearest
         if k == 0:
             return [()] * len(rows)
-        found = nearest_neighbors(nominal.scaled, k, nominal.scaling.apply(rows), n_jobs=1)
+        found = nominal.nearest(nominal.scaling.apply(rows), k, np.arange(len(nominal.rows)))
         cells = zip(*self._cells(nominal.rows[found.indices.reshape(-1)]), strict=True)
         numbers = self._detector.training_rows_[found.indices.reshape(-1)].tolist()
         flat = list(map(Neighbor, numbers, found.distances.reshape(-1).tolist(), cells))
         return [tuple(flat[begin : begin + k]) for begin in range(0, len(flat), k)]
 
 
-def _is_number(cell: Cell) -> bool:
-    return isinstance(cell, (int, float)) and not isinstance(cell, bool)
+def _numbers(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells, None for those that are no numbers."""
+    kinds = {kind for kind in set(map(type, cells)) if issubclass(kind, (int, float)) and kind is not bool}
+    return [cell if type(cell) in kinds else None for cell in cells]

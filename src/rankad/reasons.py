@@ -9,9 +9,8 @@ import numpy as np
 from rankad._arrays import Bools, Floats, Ints
 from rankad.calibration import Calibration
 from rankad.changes import Mover
-from rankad.neighbors import nearest_neighbors
 from rankad.scorer import KernelScorer
-from rankad.typical import NominalRows
+from rankad.typical import NominalRows, Surroundings
 
 __all__ = ["Findings", "Search"]
 
@@ -19,6 +18,8 @@ __all__ = ["Findings", "Search"]
 _TAIL = 0.1
 # So many columns are looked for one by one; where they do not do, a nominal row nearby is the target.
 _MOST_STEPS = 4
+# Numbers in the rows that are made up and scored together: few enough to stay at hand.
+_BLOCK = 2**16
 
 
 class Findings(NamedTuple):
@@ -50,9 +51,9 @@ class Findings(NamedTuple):
 
 
 class _Alone(NamedTuple):
-    """What is found with each group alone made typical; `typical` holds positions of nominal rows."""
+    """What is found with each group alone made typical."""
 
-    typical: Ints
+    around: Surroundings
     low: Floats
     high: Floats
     scores: Floats
@@ -97,46 +98,50 @@ class Search:
         scores, nominal = self._score(rows), self._nominal
         nobody = np.zeros((len(rows), nominal.n_groups), dtype=np.bool_)
         around = nominal.around(rows, nobody)
-        tried = self._made_typical(rows, around.typical, nobody)
         low, high = (
             np.broadcast_to(limit, rows.shape) for limit in nominal.quantiles(around.near, _TAIL, 1 - _TAIL)
         )
-        alone = _Alone(around.typical, low, high, self._scores_of(tried), nominal.surprise(rows, low, high))
-        blame = self._blame(rows, scores, tried, alone)
+        scores_alone = self._scores_with(rows, around.typical, nobody)
+        alone = _Alone(around, low, high, scores_alone, nominal.surprise(rows, low, high))
+        blame = self._blame(rows, scores, alone)
         order = _in_order(blame.groups, alone)
         changed = self._change(rows, scores, blame.targets, order)
         typical = np.empty_like(rows)
         for group, columns in enumerate(nominal.groups):
-            typical[:, columns] = nominal.rows[alone.typical[:, group, None], columns]
+            typical[:, columns] = nominal.rows[around.typical[:, group, None], columns]
         return Findings(scores, typical, low, high, alone.scores, order, changed, self._score(changed))
 
-    def _made_typical(self, rows: Floats, typical: Ints, left_out: Bools) -> Floats:
-        """Return each row once for every group, with it and those left out typical: (m, n_groups, d)."""
-        members = self._nominal.members
-        changed = members[None] | (left_out @ members)[:, None]
-        return np.where(changed, self._nominal.rows[typical], rows[:, None])
+    def _scores_with(self, rows: Floats, typical: Ints, left_out: Bools) -> Floats:
+        """Return the scores with each group in turn, and those left out, typical: (m, n_groups)."""
+        scores, n_groups, d = np.empty(typical.shape), typical.shape[1], rows.shape[1]
+        together = max(1, _BLOCK // (n_groups * d))
+        for begin in range(0, len(rows), together):
+            part = slice(begin, begin + together)
+            tried = self._nominal.made_typical(rows[part], typical[part], left_out[part])
+            scores[part] = self._score(tried.reshape(-1, d)).reshape(-1, n_groups)
+        return scores
 
-    def _scores_of(self, tried: Floats) -> Floats:
-        m, n_groups, d = tried.shape
-        return self._score(tried.reshape(-1, d)).reshape(m, n_groups)
-
-    def _blame(self, rows: Floats, scores: Floats, tried: Floats, alone: _Alone) -> _Blame:
+    def _blame(self, rows: Floats, scores: Floats, alone: _Alone) -> _Blame:
         """Add group after group, always the one that raises the score most, until the row is nominal."""
         left_out = np.zeros(alone.scores.shape, dtype=np.bool_)
         groups, targets = np.full((len(rows), _MOST_STEPS), -1), rows.copy()
-        now, found = np.arange(len(rows)), alone.scores
+        around, found = alone.around, alone.scores
+        now = going = pick = np.arange(len(rows))
         # With all groups left out, there would be nothing to be near by.
         for step in range(min(_MOST_STEPS, max(1, self._nominal.n_groups - 1))):
             if step:
-                around = self._nominal.around(rows[now], left_out[now])
-                tried = self._made_typical(rows[now], around.typical, left_out[now])
-                found = np.where(left_out[now], -np.inf, self._scores_of(tried))
+                around = self._nominal.around(rows[now], left_out[now], around.near[going, pick[going]])
+                found = self._scores_with(rows[now], around.typical, left_out[now])
+                found[left_out[now]] = -np.inf
             # Where scores are as low as can be whatever is changed, the most surprising group comes first.
             best = found == found.max(axis=1, keepdims=True)
             pick = np.where(best, alone.surprise[now], -1.0).argmax(axis=1)
             each = np.arange(now.size)
-            groups[now, step], left_out[now, pick], targets[now] = pick, True, tried[each, pick]
-            now = now[(found[each, pick] < self._threshold) & (scores[now] < self._threshold)]
+            groups[now, step], left_out[now, pick] = pick, True
+            made = self._nominal.rows[around.typical[each, pick]]
+            targets[now] = np.where(self._nominal.columns_of(left_out[now]), made, rows[now])
+            going = np.flatnonzero((found[each, pick] < self._threshold) & (scores[now] < self._threshold))
+            now = now[going]
             if not now.size:
                 break
         return _Blame(groups, targets)
@@ -150,9 +155,9 @@ class Search:
         ends = targets[alarms]
         lost = np.flatnonzero(~self._is_nominal(ends))
         if lost.size:
-            reachable = self._nominal.scaled[self._comfortable]
-            near = nearest_neighbors(reachable, 1, self._nominal.within_reach(rows[alarms[lost]]), n_jobs=1)
-            ends[lost] = self._nominal.rows[self._comfortable[near.indices[:, 0]]]
+            within = self._nominal.within_reach(rows[alarms[lost]])
+            near = self._nominal.nearest(within, 1, self._comfortable)
+            ends[lost] = self._nominal.rows[near.indices[:, 0]]
         changed[alarms] = self._mover.shrink(rows[alarms], ends, order[alarms])
         return changed
 

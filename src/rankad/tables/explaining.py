@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankad._arrays import LARGEST, Floats
-from rankad.explanations import Change, Explanation, Move, Reason, explain
+from rankad.detectors.rows import validate_rows
+from rankad.explanations import Change, Explainer, Explanation, Move, Reason
 from rankad.tables.columns import Strange
-from rankad.tables.encoding import TableEncoder
 from rankad.tables.frames import as_frame
 from rankad.typical import NominalRows
 
 if TYPE_CHECKING:
-    from rankad.detectors import RankAD
     from rankad.tables.detector import TableDetector
 
 __all__ = ["explain_table"]
@@ -58,39 +57,35 @@ def explain_table(
     for cell in encoded.strange:
         cells.setdefault(cell.row, []).append(cell)
     inner: Any = detector.detector_
-    rows = encoded.rows
-    if cells and getattr(inner, "nominal_rows_", None) is not None:
-        rows = _made_typical(inner, encoder, rows, cells)
     level = detector.alpha if alpha is None else alpha
-    found = explain(
-        inner,
-        rows,
-        alpha=level,
-        groups=encoder.groups,
-        names=encoder.names,
-        decode=decode,
-        n_nearest=n_nearest,
+    explainer = Explainer(
+        inner, alpha=level, groups=encoder.groups, names=encoder.names, decode=decode, n_nearest=n_nearest
     )
-    least = float(detector.calibration_.p_values(np.array(-LARGEST)))
+    rows = validate_rows(inner, encoded.rows, reset=False)
+    if cells:
+        rows = _made_typical(explainer.nominal, encoder.names, rows, cells)
+    # The cells as they are: decoding knows rare categories as "(other)", and rounds numbers.
     own = {column.name: column.cells(table[column.name]) for column in encoder.columns}
-    for row, explanation in enumerate(found):
-        if row in cells:
-            explanation = _with_strange(explanation, cells[row], least, level)
-        found[row] = _with_own_values(explanation, {name: values[row] for name, values in own.items()})
+    found = explainer(rows, [own[name] for name in encoder.names])
+    least = float(detector.calibration_.p_values(np.array(-LARGEST)))
+    made = dict(zip(encoder.names, decode(rows[list(cells)]), strict=True))
+    for at, (row, strange) in enumerate(cells.items()):
+        values = {cell.column: own[cell.column][row] for cell in strange}
+        instead = {name: made[name][at] if name in made else None for name in values}
+        found[row] = _with_strange(found[row], values, instead, least, level)
     return found
 
 
 def _made_typical(
-    detector: RankAD, encoder: TableEncoder, rows: Floats, cells: Mapping[int, Sequence[Strange]]
+    nominal: NominalRows, names: Sequence[str], rows: Floats, cells: Mapping[int, Sequence[Strange]]
 ) -> Floats:
     """Return the rows with strange cells as nominal rows have them that are near in all other columns."""
-    place = {name: group for group, name in enumerate(encoder.names)}
+    place = {name: group for group, name in enumerate(names)}
     # Columns without nominal values have no place: there is nothing to put there.
     strange = {
         row: [place[cell.column] for cell in of_row if cell.column in place] for row, of_row in cells.items()
     }
     strange = {row: groups for row, groups in strange.items() if groups}
-    nominal = NominalRows(detector.nominal_rows_, detector.scaling_, encoder.groups)
     # The first is asked about, and all others with it.
     left_out = np.zeros((len(strange), nominal.n_groups), dtype=np.bool_)
     for at, groups in enumerate(strange.values()):
@@ -98,23 +93,15 @@ def _made_typical(
     made, which = rows.copy(), list(strange)
     typical = nominal.around(rows[which], left_out).typical
     for at, (row, groups) in enumerate(strange.items()):
-        mask = nominal.members[groups].any(axis=0)
+        mask = nominal.members(np.array(groups)).any(axis=0)
         made[row, mask] = nominal.rows[typical[at, groups[0]], mask]
     return made
 
 
-def _with_own_values(decoded: Explanation, values: Mapping[Any, Any]) -> Explanation:
-    """Tell the cells as they are: decoding knows rare categories as "(other)", and rounds numbers."""
-    reasons = tuple(reason._replace(value=values[reason.column]) for reason in decoded.reasons)
-    change = decoded.change
-    if change is not None:
-        moves = tuple(move._replace(before=values[move.column]) for move in change.moves)
-        change = change._replace(moves=moves)
-    return replace(decoded, reasons=reasons, change=change)
-
-
-def _with_strange(filled: Explanation, cells: Sequence[Strange], least: float, alpha: float) -> Explanation:
-    values = {cell.column: cell.value for cell in cells}
+def _with_strange(
+    filled: Explanation, values: Mapping[Any, Any], instead: Mapping[Any, Any], least: float, alpha: float
+) -> Explanation:
+    """Put strange cells first, given their values and what was put in their place."""
     p_value = filled.p_value if len(values) == 1 else least
     gain = filled.score + LARGEST if len(values) == 1 else 0.0
     known = {reason.column: reason for reason in filled.reasons}
@@ -129,9 +116,8 @@ def _with_strange(filled: Explanation, cells: Sequence[Strange], least: float, a
     change = None
     if least <= alpha and (filled.p_value > alpha or filled.change is not None):
         moved = {move.column: move for move in filled.change.moves} if filled.change else {}
-        here = {reason.column: reason.value for reason in filled.reasons}
         moves = [
-            Move(name, value, moved[name].after if name in moved else here.get(name))
+            Move(name, value, moved[name].after if name in moved else instead[name])
             for name, value in values.items()
         ]
         moves += [move for name, move in moved.items() if name not in values]
