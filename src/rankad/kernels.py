@@ -12,9 +12,9 @@ import numba
 import numpy as np
 from scipy import linalg
 from scipy.linalg.lapack import dpstrf
-from scipy.spatial.distance import cdist
 
 from rankad._arrays import Floats, Ints
+from rankad._wide import WIDE, Placed, squared_distances
 
 __all__ = ["KernelFeatures", "KernelMap", "choose_landmarks", "rbf_kernel"]
 
@@ -46,12 +46,14 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
         raise ValueError(f"n_landmarks must be >= 1, got {n_landmarks!r}.")
     if method not in ("kmeans", "random"):
         raise ValueError(f"method must be 'kmeans' or 'random', got {method!r}.")
-    distinct = np.unique(rows, axis=0)
-    if len(distinct) <= n_landmarks:
-        return distinct
-    if method == "random":
-        chosen = np.random.default_rng(seed).choice(len(distinct), n_landmarks, replace=False)
-        return distinct[np.sort(chosen)]
+    # Sorting all rows takes long. Mostly a few tell that there are more distinct ones than landmarks.
+    if method == "random" or len(np.unique(rows[: 2 * n_landmarks], axis=0)) <= n_landmarks:
+        distinct = np.unique(rows, axis=0)
+        if len(distinct) <= n_landmarks:
+            return distinct
+        if method == "random":
+            chosen = np.random.default_rng(seed).choice(len(distinct), n_landmarks, replace=False)
+            return distinct[np.sort(chosen)]
     # Imported when it is needed: scoring does without, and should not wait for it.
     from sklearn.cluster import KMeans
 
@@ -60,33 +62,46 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
     return np.ascontiguousarray(clusters.cluster_centers_, dtype=np.float64)
 
 
-@numba.njit(cache=True, nogil=True)
-def _spread_out(rows, draws):  # type: ignore[no-untyped-def]
+def _spread_out(rows: Floats, draws: Floats) -> Ints:
     """Choose one row per draw from [0, 1): k-means++ with one trial a centre.
 
     Each is drawn with probability proportional to the squared distance to those before it. Where all of these
     are zero, the first row is drawn again.
     """
-    n, d = rows.shape
-    chosen = np.zeros(draws.shape[0], dtype=np.int64)
+    n = len(rows)
+    chosen, nearest = np.zeros(len(draws), dtype=np.int64), np.full(n, np.inf)
     chosen[0] = min(n - 1, int(draws[0] * n))
-    nearest = np.full(n, np.inf)
-    for step in range(draws.shape[0]):
+    placed, everyone = Placed.of(rows) if rows.shape[1] > WIDE else None, np.arange(n)
+    for step, draw in enumerate(draws):
         if step:
-            left = draws[step] * nearest.sum()
-            for row in range(n):
-                if nearest[row] > 0.0:
-                    chosen[step] = row
-                    left -= nearest[row]
-                    if left < 0.0:
-                        break
-        for row in range(n):
-            squared = 0.0
-            for column in range(d):
-                gap = rows[row, column] - rows[chosen[step], column]
-                squared += gap * gap
-            nearest[row] = min(nearest[row], squared)
+            chosen[step] = _draw(nearest, draw)
+        nearer = everyone if placed is None else placed[0].within(chosen[step], nearest)
+        _come_nearer(rows, nearer, chosen[step], nearest)
     return chosen
+
+
+@numba.njit(cache=True, nogil=True)
+def _draw(weights, draw):  # type: ignore[no-untyped-def]
+    """Choose a number with probability proportional to its weight; the first where there is no weight."""
+    chosen, left = 0, draw * weights.sum()
+    for row in range(weights.shape[0]):
+        if weights[row] > 0.0:
+            chosen = row
+            left -= weights[row]
+            if left < 0.0:
+                break
+    return chosen
+
+
+@numba.njit(cache=True, nogil=True)
+def _come_nearer(rows, which, center, nearest):  # type: ignore[no-untyped-def]
+    """Lower the squared distances of some rows to what is nearest where the centre is nearer."""
+    for row in which:
+        squared = 0.0
+        for column in range(rows.shape[1]):
+            gap = rows[row, column] - rows[center, column]
+            squared += gap * gap
+        nearest[row] = min(nearest[row], squared)
 
 
 def rbf_kernel(rows: Floats, landmarks: Floats, sigma: float) -> Floats:
@@ -98,7 +113,7 @@ def rbf_kernel(rows: Floats, landmarks: Floats, sigma: float) -> Floats:
     array([[1.        ],
            [0.36787944]])
     """
-    return _exponentiate(cdist(rows, landmarks, "sqeuclidean"), sigma)
+    return _exponentiate(squared_distances(rows, landmarks), sigma)
 
 
 def _exponentiate(squared: Floats, sigma: float) -> Floats:
@@ -151,8 +166,8 @@ class KernelMap:
 
     def __init__(self, rows: Floats, landmarks: Floats) -> None:
         self.landmarks = landmarks
-        self._between = cdist(rows, landmarks, "sqeuclidean")
-        self._among = cdist(landmarks, landmarks, "sqeuclidean")
+        self._between = squared_distances(rows, landmarks)
+        self._among = squared_distances(landmarks, landmarks)
 
     def features(self, sigma: float) -> KernelFeatures:
         """Return the features of the rows at bandwidth `sigma`."""

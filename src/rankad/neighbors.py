@@ -1,9 +1,10 @@
 """Nominal rows to neighbour distances: exact, Euclidean, a row never its own neighbour.
 
-Two back ends find the neighbours: a k-d tree where the dimension is low, a direct scan where it is not.
-Both only name candidates; the distances are computed by one formula from the rows themselves, so that they
-do not depend on the back end, to the last bit, and duplicates are at distance exactly zero. Which of several
-rows at the same distance is named, and in which order, is left open.
+Two back ends find the neighbours: a k-d tree where the dimension is low, a direct scan where it is not; and
+where there are very many columns, matrix products spare most of the scan (`rankad._wide`). They only name
+candidates; the distances are computed by one formula from the rows themselves, so that they do not depend on
+the back end, to the last bit, and duplicates are at distance exactly zero. Which of several rows at the same
+distance is named, and in which order, is left open.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.spatial import cKDTree
 from rankad._arrays import LARGEST, Bools, Floats, Ints
 from rankad._simd import in_groups, scan
 from rankad._threads import in_blocks, n_threads
+from rankad._wide import WIDE, nearest_wide
 
 __all__ = [
     "Neighbors",
@@ -96,6 +98,8 @@ def nearest_neighbors(
     _check_range(rows, asked)
     if method == "tree":
         return _tree_search(rows, asked, k, own, n_jobs)
+    if method == "scan" and rows.shape[1] > WIDE:
+        return Neighbors(*nearest_wide(rows, asked, k, own, n_jobs))
     if method == "scan":
         groups = in_groups(rows, np.float64)
         everyone = np.arange(len(asked))
@@ -134,6 +138,9 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
         raise ValueError(f"k must lie between 1 and {len(kept) - 1}, the number of other rows; got {k}.")
     own = np.ascontiguousarray(rows, dtype=np.float64)
     _check_range(own)
+    if own.shape[1] > WIDE:
+        # Distances to all rows, by products, take no longer than those to the few that are known.
+        return Neighbors(*nearest_wide(own, own, k, True, n_jobs=1))
     place = np.full(len(known.indices), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
     distances, found = _nearest_of(own, known.indices[kept], place, k)
@@ -270,7 +277,7 @@ def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | N
 
 def _check_range(*tables: Floats) -> None:
     for table in tables:
-        largest = float(np.abs(table).max(initial=0.0))
+        largest = max(-float(table.min(initial=0.0)), float(table.max(initial=0.0)))
         if not largest <= LARGEST:
             raise ValueError(
                 f"Rows must hold finite values of at most {LARGEST:g}, got {largest:g}: squared distances "

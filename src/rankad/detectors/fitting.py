@@ -55,6 +55,8 @@ AUTO_C = (1.0, 10.0)
 _EQUAL_WITHIN = 1e-6
 # Made-up rows of each kind per held-out row, and how many at most.
 _NEGATIVES, _MOST_NEGATIVES = 20, 10_000
+# So many numbers of them are scaled at a time: all of them at once would be as much memory again.
+_AT_ONCE = 2**18
 
 
 class View(NamedTuple):
@@ -81,6 +83,17 @@ class View(NamedTuple):
         apart = None if reference is None else scaling.apply(reference)
         prepared = PreparedRows(scaled, recipe, seed, reference=apart, n_jobs=n_jobs)
         return cls(name, scaling, scaled, prepared)
+
+
+def _scores_of(scorers: list[KernelScorer], scaling: Scaling, rows: Floats) -> Floats:
+    """Return what scorers of scaled rows say of rows that are not, of shape (n_scorers, n)."""
+    scores = np.empty((len(scorers), len(rows)))
+    step = max(1, _AT_ONCE // rows.shape[1])
+    for begin in range(0, len(rows), step):
+        part = scaling.apply(rows[begin : begin + step])
+        for scorer, out in zip(scorers, scores, strict=True):
+            out[begin : begin + step] = scorer.score(part)
+    return scores
 
 
 class RankFit:
@@ -271,16 +284,16 @@ class RankFit:
         self, scorers: list[KernelScorer], view: View, held: Ints, negatives: list[Floats]
     ) -> list[list[Floats]]:
         """Return the losses of scorers by the chosen criterion, for each kind those of rows."""
-        inside = view.rows[held]
-        outside = [view.scaling.apply(rows) for rows in negatives]
-        losses = []
-        for scorer in map(KernelScorer.quickest, scorers):
-            nominal = scorer.score(inside)
-            if outside:
-                losses.append([contrast_losses(nominal, scorer.score(rows)) for rows in outside])
-            else:
-                losses.append([np.array([disagreement(nominal, view.prepared.levels[held])])])
-        return losses
+        scorers = list(map(KernelScorer.quickest, scorers))
+        nominal = [scorer.score(view.rows[held]) for scorer in scorers]
+        if not negatives:
+            levels = view.prepared.levels[held]
+            return [[np.array([disagreement(scores, levels)])] for scores in nominal]
+        outside = [_scores_of(scorers, view.scaling, rows) for rows in negatives]
+        return [
+            [contrast_losses(scores, negative[at]) for negative in outside]
+            for at, scores in enumerate(nominal)
+        ]
 
     def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> None:
         detector = self.detector
