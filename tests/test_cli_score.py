@@ -67,6 +67,17 @@ def test_batches_change_nothing(files, capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("small_batches")
+def test_a_carriage_return_in_a_cell_ends_no_row_for_whoever_reads_the_output(files, capsys, tmp_path):
+    table = tmp_path / "new.csv"
+    table.write_text(files.new.read_text().replace("R00305", "R\r00305", 1), newline="\n")
+    _, out = score(capsys, files, tmp_path, table=table)
+    with open(out, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert {len(row) for row in rows} == {12}
+    assert rows[5][0] == "R\r00305"
+
+
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("cell", ['"R00301"', "NA", " 1450.0 "])
 def test_cells_that_keep_rows_from_being_copied_change_no_other(files, capsys, tmp_path, cell):
     """A quoted cell, a word for a missing number, blanks: all else is the same in every batch."""

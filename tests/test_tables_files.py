@@ -87,7 +87,7 @@ def test_numbers_read_at_once_are_those_of_the_text(tmp_path: Path, cell: str) -
         assert_frame_equal(found, text)
     else:
         expected = read_numbers(text["x"])
-        assert np.isnan(expected[0]) == (cell.strip().lower() in MISSING)
+        assert np.isnan(expected[0]) == (cell.strip().lower() in {*MISSING, "-nan"})
         assert read_numbers(found["x"]).tobytes() == expected.tobytes()
 
 
@@ -123,6 +123,19 @@ def test_lines_are_there_where_each_is_a_row_and_numbers_come_only_with_them(tmp
     kinds = [frame["x"].dtype for frame, _ in steps]
     assert kinds.count(pl.Float64) >= 2
     assert kinds[-1] == pl.String
+
+
+@pytest.mark.parametrize("cell", ["a\rb", "a\r", "\ra"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_lines_with_a_carriage_return_inside_are_no_lines_to_copy(
+    tmp_path: Path, cell: str, ends: str
+) -> None:
+    (tmp_path / "t.csv").write_bytes(f"id,x{ends}{cell},1.50{ends}b,2{ends}".encode())
+    with open_table(tmp_path / "t.csv") as table:
+        table.numbers = ["x"]
+        (frame,) = table
+    assert table.lines is None
+    assert frame["x"].to_list() == ["1.50", "2"]
 
 
 @pytest.mark.parametrize("row", ["1", "1,2,3", "1,2\n\n1"])

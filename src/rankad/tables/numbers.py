@@ -11,7 +11,8 @@ from rankad.tables.errors import TableError, shown
 __all__ = ["MISSING", "all_numbers", "is_text", "parse", "read_numbers", "unread"]
 
 # What stands for a missing number in text, in lower case. Words that parse as a number (nan) need no mention.
-MISSING = frozenset({"", "na", "n/a", "nan", "+nan", "-nan", "null", "none"})
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+_NO_NUMBERS = [*MISSING, "+nan", "-nan"]
 
 
 def read_numbers(series: pl.Series, first_row: int = 0) -> Floats:
@@ -82,7 +83,7 @@ def unread(series: pl.Series, numbers: Floats) -> Ints:
     if not blank.size:
         return blank
     words = series.cast(pl.String).gather(blank)
-    known = words.str.strip_chars().str.to_lowercase().is_in(list(MISSING)) | words.is_null()
+    known = words.str.strip_chars().str.to_lowercase().is_in(_NO_NUMBERS) | words.is_null()
     return np.asarray(blank[~known.fill_null(True).to_numpy()])
 
 
