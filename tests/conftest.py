@@ -52,6 +52,23 @@ def fit_nominal(build):
     return lambda **params: deepcopy(_fitted(build, **params))
 
 
+@pytest.fixture
+def count_scans(monkeypatch):
+    """Return what makes a module count the queries of its scans, in a list that it returns."""
+
+    def counted(module):
+        real, numbers = module.scan, []
+
+        def counting(groups, n, asked, which, k, own):
+            numbers.append(len(which))
+            return real(groups, n, asked, which, k, own)
+
+        monkeypatch.setattr(module, "scan", counting)
+        return numbers
+
+    return counted
+
+
 @pytest.fixture(scope="session")
 def saved_detector():
     """The detector that the tests of model files save: every stage is in it. Not to be changed."""

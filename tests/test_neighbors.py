@@ -242,16 +242,9 @@ def test_neighbors_among_some_rows_in_units_of_their_own(name):
 
 
 @pytest.fixture
-def searched(monkeypatch):
+def searched(count_scans):
     """Count the rows whose list proves too short."""
-    real, numbers = rankad.neighbors.scan, []
-
-    def counting(groups, n, asked, which, k, own):
-        numbers.append(len(which))
-        return real(groups, n, asked, which, k, own)
-
-    monkeypatch.setattr(rankad.neighbors, "scan", counting)
-    return numbers
+    return count_scans(rankad.neighbors)
 
 
 def test_no_row_is_searched_for_where_the_lists_are_long_enough(searched):

@@ -61,16 +61,9 @@ TABLES = _tables()
 
 
 @pytest.fixture
-def scanned(monkeypatch):
+def scanned(count_scans):
     """Count the queries that products did not answer."""
-    real, numbers = rankad._wide.scan, []
-
-    def counting(groups, n, asked, which, k, own):
-        numbers.append(len(which))
-        return real(groups, n, asked, which, k, own)
-
-    monkeypatch.setattr(rankad._wide, "scan", counting)
-    return numbers
+    return count_scans(rankad._wide)
 
 
 def _check(found, reference, k, queries=None):

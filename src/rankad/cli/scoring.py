@@ -157,9 +157,6 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
             reader = stack.enter_context(plan.open(writer.position))
             vars(outcome).update(writer.state)
             screen(stderr=True).print(f"Going on after {count(reader.rows)} rows.")
-        if _copies(plan, reader, writer):
-            reader.numbers = _numbers(detector)
-        reader = stack.enter_context(plan.ahead(reader))
         _write(plan, reader, detector, writer, columns, outcome, meter)
     return outcome
 
@@ -268,6 +265,8 @@ def _write(
     as_text = reader.format not in _DELIMITED or _out_format(plan, reader) in _DELIMITED
     kept: list[pl.DataFrame] = []
     wrote = writer.position is not None
+    if copies:
+        reader.numbers = numbers
 
     def put(scored: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, int]) -> None:
         if lines is None:
@@ -278,9 +277,9 @@ def _write(
 
     # A batch is written to a file while the next is scored; never more than one waits. A pipe may be stuck,
     # and an interruption must not wait for that.
-    with ThreadPoolExecutor(1) as thread:
+    with plan.ahead(reader) as ahead, ThreadPoolExecutor(1) as thread:
         written: Future[None] | None = None
-        for batch in scan(reader, detector, meter, "Scoring"):
+        for batch in scan(ahead, detector, meter, "Scoring"):
             alarms = batch.p_values <= outcome.level
             outcome.add(batch.scores, alarms)
             scored, lines = columns.of(batch, alarms), batch.lines if copies else None
@@ -294,11 +293,11 @@ def _write(
                 continue
             wrote = True
             if plan.to_stdout:
-                put(scored, lines, reader.position, outcome.state())
+                put(scored, lines, ahead.position, outcome.state())
                 continue
             if written is not None:
                 written.result()
-            written = thread.submit(put, scored, lines, reader.position, outcome.state())
+            written = thread.submit(put, scored, lines, ahead.position, outcome.state())
         if written is not None:
             written.result()
     if kept:
