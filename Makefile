@@ -29,17 +29,17 @@ help: ## show this list
 demo: $(TEST_ENV) ## run the demonstration
 	$(PY) -m rankad.demo
 
-experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 20 minutes)
+experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 30 minutes)
 	$(BIN)/rankad reproduce all --out docs/reproduction
 	$(PY) -m rankad.experiments.page docs/reproduction.md
 
 bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 15 minutes)
 	$(PY) -m benchmarks --out docs/benchmarks
 
-quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about 20 minutes)
+quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about 30 minutes)
 	$(PY) -m benchmarks.quality --out docs/quality --jobs $(JOBS)
 
-research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 20 minutes)
+research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 30 minutes)
 	$(PY) -m benchmarks.quality.research --out docs/quality --jobs $(JOBS)
 
 browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped

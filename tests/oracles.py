@@ -228,6 +228,23 @@ def rbf_matrix(rows, landmarks, sigma):
     return np.array([[rbf(x, z, sigma) for z in landmarks] for x in rows])
 
 
+def spread_out(rows, names, keys):
+    """k-means++ with one trial a centre, as a race, by SplitMix64 in whole numbers."""
+    chosen, weights = [], np.zeros(len(rows))
+    for key in keys:
+        arrivals = []
+        for name, weight in zip(names, weights if weights.any() else np.ones(len(rows)), strict=True):
+            bits = (int(key) + (int(name) + 1) * 0x9E3779B97F4A7C15) % 2**64
+            bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+            bits = (bits ^ bits >> 27) * 0x94D049BB133111EB % 2**64
+            bits = bits ^ bits >> 31
+            time = -math.log(((bits >> 12) + 0.5) / 2**52)
+            arrivals.append(time / weight if weight else math.inf)
+        chosen.append(arrivals.index(min(arrivals)))
+        weights = np.min([((rows - rows[other]) ** 2).sum(axis=1) for other in chosen], axis=0)
+    return chosen
+
+
 def kernel_score(x, landmarks, coefficients, widths, reach=math.inf, far_widths=None):
     """Kernel sum at one row, less how far away it is, in bandwidths, beyond `reach`.
 

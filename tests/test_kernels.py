@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import oracles
-from rankad.kernels import TOLERANCE, KernelMap, _spread_out, choose_landmarks, rbf_kernel
+from rankad.kernels import TOLERANCE, KernelMap, _keys, _lot, _lots, _spread_out, choose_landmarks, rbf_kernel
 from rankad.scorer import KernelScorer
 
 # A kernel value this small may count as zero.
@@ -217,37 +217,62 @@ def test_wrong_landmarks_are_named():
 # --------------------------------------------------------------------------------------- the start of k-means
 
 
-def _naive_spread(rows, draws):
-    """k-means++ with one trial a centre, by its definition."""
-    chosen = [int(draws[0] * len(rows))]
-    for draw in draws[1:]:
-        weights = [min(math.dist(row, rows[other]) ** 2 for other in chosen) for row in rows]
-        chosen.append(int(np.searchsorted(np.cumsum(weights), draw * sum(weights), side="right")))
-    return chosen
+def test_lots_are_splitmix64():
+    # The first numbers of the generator for the seed 1234567, as printed in many places.
+    first = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    expected = [((number >> 12) + 0.5) / 2**52 for number in first]
+    assert _lots(np.uint64(1234567), np.arange(4)).tolist() == expected
+    assert _lots(np.uint64(1234567), np.array([2, 0])).tolist() == [expected[2], expected[0]]
+    assert all(_lot(np.uint64(key), 0) > 0 for key in range(1_000))
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_starts_equal_the_naive_twins(d):
+def test_starts_equal_the_naive_twins():
     rng = np.random.default_rng(23)
-    rows = rng.normal(size=(40, d))
-    for _ in range(20):
-        draws = rng.random(12)
-        np.testing.assert_array_equal(_spread_out(rows, draws), _naive_spread(rows, draws))
+    for d in (1, 2, 5):
+        rows, names = rng.normal(size=(40, d)), rng.permutation(90)[:40]
+        for keys in rng.integers(2**64, size=(20, 12), dtype=np.uint64):
+            found = _spread_out(rows, names, keys)
+            np.testing.assert_array_equal(found, oracles.spread_out(rows, names, keys))
 
 
 def test_first_start_is_any_row_alike():
-    rows = np.random.default_rng(24).normal(size=(50, 2)) ** 3
-    for row in range(50):
-        for within in (0.01, 0.5, 0.99):
-            assert _spread_out(rows, np.array([(row + within) / 50]))[0] == row
-    assert _spread_out(rows, np.array([0.0]))[0] == 0
-    assert _spread_out(rows, np.array([np.nextafter(1.0, 0.0)]))[0] == 49
+    rows, names = np.random.default_rng(24).normal(size=(50, 2)) ** 3, np.arange(50)
+    found = [_spread_out(rows, names, keys)[0] for keys in _keys(24, 20_000)[:, None]]
+    # 4.5 standard deviations of a binomial count with mean 400.
+    assert np.abs(np.bincount(found, minlength=50) - 400).max() <= 4.5 * np.sqrt(400 * 0.98)
+
+
+def test_rows_that_were_not_chosen_may_be_taken_away():
+    rng = np.random.default_rng(32)
+    rows, keys = rng.normal(size=(200, 3)), _keys(32, 40)
+    chosen = _spread_out(rows, np.arange(200), keys)
+    kept = np.union1d(chosen, rng.choice(200, size=60, replace=False))
+    np.testing.assert_array_equal(kept[_spread_out(rows[kept], kept, keys)], chosen)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "random"])
+def test_nearly_the_same_rows_have_nearly_the_same_landmarks(method):
+    """One row in twenty is taken away: landmarks move by less than half as far as those of another seed."""
+    rows = np.random.default_rng(33).normal(size=(1_000, 2))
+    everyone = np.arange(1_000)
+    kept = np.delete(everyone, np.s_[::20])
+
+    def moved(names, seed, other):
+        whole = choose_landmarks(rows, 100, method, seed=seed)
+        found = choose_landmarks(rows[names], 100, method, seed=other, names=names)
+        return np.median(oracles.neighbors(found, 1, whole)[0])
+
+    assert moved(everyone, 0, 0) == 0
+    seeds = range(20)
+    assert 2 * sum(moved(kept, seed, seed) for seed in seeds) < sum(
+        moved(kept, seed, seed + 20) for seed in seeds
+    )
 
 
 def test_later_starts_are_drawn_by_their_squared_distance():
     points = np.array([0.0, 0.0, 1.0, 3.0, 7.0])
-    rng, times = np.random.default_rng(25), 20_000
-    drawn = np.array([_spread_out(points[:, None], draws) for draws in rng.random((times, 3))])
+    names, times = np.arange(5), 20_000
+    drawn = np.array([_spread_out(points[:, None], names, _keys(25 + i, 3)) for i in range(times)])
     seen = {}
     for triple in map(tuple, drawn):
         seen[triple] = seen.get(triple, 0) + 1
@@ -272,30 +297,22 @@ def test_starts_are_distinct_points_among_duplicates(n_draws):
     rng = np.random.default_rng(26)
     grid = np.array([[i, j] for i in range(6) for j in range(6)], dtype=float)
     rows = rng.permutation(np.vstack([grid, grid[rng.integers(9, size=400)]]))
-    for draws in rng.random((50, n_draws)):
-        chosen = _spread_out(rows, draws)
-        assert len(np.unique(rows[chosen], axis=0)) == n_draws
-        np.testing.assert_array_equal(_spread_out(rows, draws), chosen)
-
-
-@pytest.mark.parametrize("draw", [0.0, np.nextafter(1.0, 0.0)])
-def test_the_least_and_the_largest_draw_do_not_choose_what_is_chosen(draw):
-    # The first row, or the last, is chosen first; draws that point at it must go to the next. With draws next
-    # to one it is left to rounding whether the weights of all rows add up to what was drawn.
     for seed in range(50):
-        rng = np.random.default_rng(seed)
-        rows = rng.permutation(np.repeat(rng.normal(size=12), 5))[:, None]
-        chosen = _spread_out(rows, np.full(11, draw))
-        assert chosen[0] == (0 if draw == 0.0 else 59)
-        assert len(np.unique(rows[chosen])) == 11
+        chosen = _spread_out(rows, np.arange(len(rows)), _keys(seed, n_draws))
+        assert len(np.unique(rows[chosen], axis=0)) == n_draws
+
+
+def test_where_all_rows_are_at_one_place_any_is_drawn():
+    found = _spread_out(np.ones((30, 2)), np.arange(30), _keys(27, 200))
+    assert len(np.unique(found)) > 25
 
 
 @pytest.mark.parametrize("scale", [2.0**-500, 2.0**-300, 2.0**332])
 def test_landmarks_keep_their_places_at_any_scale(scale):
     # From 3e-151 to 9e99, and a power of two, so that nothing rounds differently.
     rng = np.random.default_rng(28)
-    rows, draws = rng.normal(size=(80, 2)), rng.random(20)
-    np.testing.assert_array_equal(_spread_out(scale * rows, draws), _spread_out(rows, draws))
+    rows, names, keys = rng.normal(size=(80, 2)), np.arange(80), _keys(28, 20)
+    np.testing.assert_array_equal(_spread_out(scale * rows, names, keys), _spread_out(rows, names, keys))
     found = choose_landmarks(scale * rows, 20, seed=0)
     assert len(np.unique(found, axis=0)) == 20
     np.testing.assert_allclose(found / scale, choose_landmarks(rows, 20, seed=0), rtol=1e-9)
@@ -310,7 +327,7 @@ def test_landmarks_of_rows_at_two_scales(far):
         found = choose_landmarks(rows, 12, seed=seed)
         assert found.shape == (12, 1)
         assert np.isfinite(found).all()
-        chosen = _spread_out(rows, np.random.default_rng(seed).random(12))
+        chosen = _spread_out(rows, np.arange(60), _keys(seed, 12))
         assert len(np.unique(rows[chosen])) == 12
 
 

@@ -339,18 +339,19 @@ def test_summary_by_hand():
 
 
 def _judged(ours, theirs, alarms_at, fall):
-    """Judge a run on two sets with two detectors."""
+    """Judge a run on two sets with two detectors; of three splits, two are compared on."""
     values = np.column_stack([ours, theirs])
     auc = comparison.Comparison(("a", "b"), (methods.RANKAD, methods.KNN), values)
     fired = [
         alarms.AlarmCell(
-            "a", 0, alpha, round(alarms_at * alpha * 10_000), round(alpha * 2_000), 1_999, 10_000
+            "a", seed, alpha, round(alarms_at * alpha * 10_000), round(alpha * 2_000), 1_999, 10_000
         )
         for alpha in settings.ALPHAS
+        for seed in range(3)
     ]
     lower = auc._replace(values=values - [fall, 0.02])
     falls = contamination.Falls(auc, dict.fromkeys(settings.SHARES, lower))
-    return bars.judge(auc, fired, falls)
+    return bars.judge(auc, fired, falls, range(2))
 
 
 def test_bars_are_judged():
@@ -363,6 +364,7 @@ def test_bars_are_judged():
         "1.50; best peer k-NN 5, 1.50",
         "0.0600, b",
     ]
+    assert poor[7].found == "100.0 %, 9 of 9 (6 of 6 on the splits of the comparison)"
 
 
 # ----------------------------------------------------------------------------------------------- a whole run
@@ -387,7 +389,10 @@ def test_a_run_writes_tables_and_pictures(finished):
     told = json.loads((out / "quality.json").read_text())
     assert [one["name"] for one in told["sets"]] == ["small", "smaller"]
     n_cells = 2 * (len(methods.METHODS) + len(methods.CONTAMINATED) * len(settings.SHARES))
-    assert len(told["records"]) == n_cells == len(list((out / "cells").glob("*.json")))
+    assert len(told["records"]) == n_cells
+    # False alarms are of one split more.
+    assert [(r["set"], r["seed"]) for r in told["more_false_alarms"]] == [("small", 1), ("smaller", 1)]
+    assert len(list((out / "cells").glob("*.json"))) == n_cells + 2
     ours = [r for r in told["records"] if r["method"] == methods.RANKAD and r["share"] == 0]
     assert [(r["n_train"], r["n_nominal"], r["n_anomalies"]) for r in ours] == [(55, 55, 8), (50, 50, 30)]
     assert all(r["auc"] > 0.99 and r["average_precision"] > 0.9 for r in ours)

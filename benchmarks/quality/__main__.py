@@ -22,17 +22,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     begin = time.monotonic()
     study, sets = options.read(arguments, "python -m benchmarks.quality", __doc__, 3)
-    judged = _show(study, sets, cells.run(study, sets), begin)
+    judged = _show(study, sets, cells.run(study, sets), cells.run_alarms(study, sets), begin)
     print_bars(judged, study.quick, study.out / "quality.md")
 
 
 def _show(
-    study: Study, sets: Sequence[SetFile], records: Sequence[Mapping[str, Any]], begin: float
+    study: Study,
+    sets: Sequence[SetFile],
+    records: Sequence[Mapping[str, Any]],
+    alarm_records: Sequence[Mapping[str, Any]],
+    begin: float,
 ) -> list[bars.Bar]:
     """Write tables, pictures and records, and return the bars."""
     auc, precision = comparison.compare(records, "auc"), comparison.compare(records, "average_precision")
-    fired = alarms.alarm_cells(records)
-    judged = bars.judge(auc, fired, contamination.falls(records))
+    fired = alarms.alarm_cells(alarm_records)
+    judged = bars.judge(auc, fired, contamination.falls(records), study.seeds)
     tables = [
         bars.table(judged, study.quick),
         comparison.table(auc, "auc", "AUC", comparison.notes(auc, records)),
@@ -42,7 +46,8 @@ def _show(
         report.set_table(sets),
     ]
     drawn = pictures.draw_all(study.out, auc, fired)
-    raw = {"bars": [bar._asdict() for bar in judged], "records": records}
+    more = [record for record in alarm_records if record["seed"] not in study.seeds]
+    raw = {"bars": [bar._asdict() for bar in judged], "records": records, "more_false_alarms": more}
     report.write(study, report.QUALITY, sets, tables, drawn, raw, time.monotonic() - begin)
     return judged
 

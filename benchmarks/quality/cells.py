@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks.quality.methods import CONTAMINATED, METHODS, OURS, detector
+from benchmarks.quality.methods import CONTAMINATED, METHODS, OURS, RANKAD, detector
 from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import ALPHAS, SHARES, Sizes, Study
 from benchmarks.quality.splits import Parts, split
@@ -24,7 +25,7 @@ from rankad._arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.measures import auc
 
-__all__ = ["cell_key", "figures", "measure", "ordered", "run", "store", "undisturbed"]
+__all__ = ["cell_key", "figures", "measure", "ordered", "run", "run_alarms", "store", "undisturbed"]
 
 # Modules that a cell's result depends on; the others show results.
 _SOURCES = ("../peers.py", "cells.py", "methods.py", "sets.py", "settings.py", "splits.py")
@@ -126,26 +127,45 @@ def run(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
     # Cells of peers are kept whatever rankad's source, RankAD's own for this one only.
     peers, ours = store(study, _SOURCES, libraries), store(study, _SOURCES)
     theirs = [method for method in METHODS if method not in OURS]
-    records: list[dict[str, Any]] = []
-    for label, kept, methods in (("peers", peers, theirs), ("RankAD", ours, OURS)):
-        keys, cells = zip(*_cells(study, sets, methods), strict=True)
-        results = run_cells(cells, kept, study.n_jobs, f"quality: {label}")
-        records += [{**key, **result} for key, result in zip(keys, results, strict=True)]
-    return records
+    return [
+        *_records(study, peers, "peers", _names(sets, study.seeds, theirs)),
+        *_records(study, ours, "RankAD", _names(sets, study.seeds, OURS)),
+    ]
 
 
-def _cells(
-    study: Study, sets: Sequence[SetFile], methods: Sequence[str]
-) -> Iterable[tuple[dict[str, Any], Cell]]:
-    """Yield the cells, set by set, so that a process seldom loads another."""
-    sizes = study.sizes
-    for one in sets:
-        for seed in study.seeds:
-            for method in methods:
-                for share in (0.0, *(SHARES if method in CONTAMINATED else ())):
-                    named = {"set": one.name, "seed": seed, "method": method, "share": share}
-                    key = cell_key("quality", one, sizes, named)
-                    yield named, Cell(key, partial(measure, one.path, one.digest, seed, method, share, sizes))
+def run_alarms(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
+    """Return RankAD's records without anomalies among the training rows, on more splits than `run` does."""
+    names = [(*named, 0.0) for named in product(sets, study.alarm_seeds, [RANKAD])]
+    return _records(study, store(study, _SOURCES), "false alarms", names)
+
+
+_Name = tuple[SetFile, int, str, float]
+
+
+def _names(sets: Sequence[SetFile], seeds: Iterable[int], methods: Sequence[str]) -> list[_Name]:
+    """Return what cells are of, set by set, so that a process seldom loads another."""
+    return [
+        (one, seed, method, share)
+        for one, seed, method in product(sets, seeds, methods)
+        for share in (0.0, *(SHARES if method in CONTAMINATED else ()))
+    ]
+
+
+def _records(study: Study, kept: CellStore, label: str, names: Sequence[_Name]) -> list[dict[str, Any]]:
+    """Do the cells that are not finished yet."""
+    keys = [
+        {"set": one.name, "seed": seed, "method": method, "share": share}
+        for one, seed, method, share in names
+    ]
+    cells = [
+        Cell(
+            cell_key("quality", one, study.sizes, key),
+            partial(measure, one.path, one.digest, seed, method, share, study.sizes),
+        )
+        for key, (one, seed, method, share) in zip(keys, names, strict=True)
+    ]
+    results = run_cells(cells, kept, study.n_jobs, f"quality: {label}")
+    return [{**key, **result} for key, result in zip(keys, results, strict=True)]
 
 
 def cell_key(experiment: str, one: SetFile, sizes: Sizes, named: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,11 +101,11 @@ def _label(axes: Axes, method: str, rank: float, x: float, y: float, left: bool)
 
 
 def _alarms(path: Path, cells: Sequence[AlarmCell]) -> Path:
-    """Draw a line a set: each seed's rate as a dot on its own band."""
+    """Draw a line a set: each split's rate as a dot on its own band."""
     names = list(dict.fromkeys(cell.set for cell in cells))
     seeds = sorted({cell.seed for cell in cells})
     title = "False alarms of RankAD: asked for, obtained, and what chance allows"
-    figure = new_figure(title, (11.5, 2.0 + 0.36 * len(names)))
+    figure = new_figure(title, (11.5, 2.0 + max(0.36, 0.06 * len(seeds)) * len(names)))
     step = 0.72 / len(seeds)
     for at, alpha in enumerate(ALPHAS, start=1):
         axes = figure.add_subplot(1, len(ALPHAS), at)
@@ -114,7 +114,7 @@ def _alarms(path: Path, cells: Sequence[AlarmCell]) -> Path:
             low, high = cell.band
             axes.barh(y, 100 * (high - low), 0.8 * step, 100 * low, color=tint(_INSIDE), zorder=1)
             colour, marker = (_OURS, "D") if cell.outside else (_INSIDE, "o")
-            axes.plot(100 * cell.rate, y, marker, color=colour, markersize=5 if cell.outside else 4, zorder=3)
+            axes.plot(100 * cell.rate, y, marker, color=colour, markersize=5 if cell.outside else 3, zorder=3)
         axes.axvline(100 * alpha, color="black", linewidth=1.0, zorder=2)
         axes.set(title=f"{percent(alpha)} asked for", xlabel="false alarms obtained", xlim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
@@ -128,7 +128,7 @@ def _alarms(path: Path, cells: Sequence[AlarmCell]) -> Path:
     shown = [
         Line2D([], [], color="black", linewidth=1.0, label="asked for"),
         Patch(color=tint(_INSIDE), label="99 % band of an exact calibration"),
-        Line2D([], [], color=_INSIDE, marker="o", linestyle="", markersize=5, label="obtained, one seed"),
+        Line2D([], [], color=_INSIDE, marker="o", linestyle="", markersize=5, label="obtained, one split"),
         Line2D(
             [], [], color=_OURS, marker="D", linestyle="", markersize=5, label="obtained, outside its band"
         ),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg.lapack import dpstrf
 
@@ -25,7 +26,9 @@ TOLERANCE = 1e-8
 NEGLIGIBLE = 46.0
 
 
-def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, seed: int) -> Floats:
+def choose_landmarks(
+    rows: Floats, n_landmarks: int, method: str = "kmeans", *, seed: int, names: Ints | None = None
+) -> Floats:
     """Choose the landmarks of the kernel expansion.
 
     Parameters
@@ -37,6 +40,9 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
         Centres of k-means, or rows drawn at random.
     seed : int
         For the drawing and for the start of k-means.
+    names : ndarray of int, shape (n,), optional
+        Which of more rows these are; 0, 1 and so on by default. What is drawn for a row goes by its name, so
+        that nearly the same rows have nearly the same landmarks.
 
     Returns
     -------
@@ -46,50 +52,81 @@ def choose_landmarks(rows: Floats, n_landmarks: int, method: str = "kmeans", *, 
         raise ValueError(f"n_landmarks must be >= 1, got {n_landmarks!r}.")
     if method not in ("kmeans", "random"):
         raise ValueError(f"method must be 'kmeans' or 'random', got {method!r}.")
+    named = np.arange(len(rows)) if names is None else names
     # Sorting all rows takes long. Mostly a few tell that there are more distinct ones than landmarks.
     if method == "random" or len(np.unique(rows[: 2 * n_landmarks], axis=0)) <= n_landmarks:
-        distinct = np.unique(rows, axis=0)
+        distinct, first = np.unique(rows, axis=0, return_index=True)
         if len(distinct) <= n_landmarks:
             return distinct
         if method == "random":
-            chosen = np.random.default_rng(seed).choice(len(distinct), n_landmarks, replace=False)
-            return distinct[np.sort(chosen)]
+            lots = _lots(_keys(seed, 1)[0], named[first])
+            return distinct[np.sort(np.argpartition(lots, n_landmarks)[:n_landmarks])]
     # Imported when it is needed: scoring does without, and should not wait for it.
     from sklearn.cluster import KMeans
 
-    start = rows[_spread_out(rows, np.random.default_rng(seed).random(n_landmarks))]
+    start = rows[_spread_out(rows, named, _keys(seed, n_landmarks))]
     clusters = KMeans(n_landmarks, init=start, n_init=1, max_iter=5, tol=1e-3).fit(rows)
     return np.ascontiguousarray(clusters.cluster_centers_, dtype=np.float64)
 
 
-def _spread_out(rows: Floats, draws: Floats) -> Ints:
-    """Choose one row per draw from [0, 1): k-means++ with one trial a centre.
+def _keys(seed: int, many: int) -> NDArray[np.uint64]:
+    """Return the keys of as many drawings of lots."""
+    return np.random.default_rng(seed).integers(2**64, size=many, dtype=np.uint64)
 
-    Each is drawn with probability proportional to the squared distance to those before it. Where all of these
-    are zero, the first row is drawn again.
+
+@numba.njit(cache=True, nogil=True)
+def _lot(key, name):  # type: ignore[no-untyped-def]
+    """Draw from (0, 1) what belongs to a name: by SplitMix64 from the key on, its number ``name``."""
+    bits = key + np.uint64(name + 1) * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    bits = bits ^ (bits >> np.uint64(31))
+    return (np.float64(bits >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
+@numba.njit(cache=True, nogil=True)
+def _lots(key, names):  # type: ignore[no-untyped-def]
+    """Draw for all names."""
+    lots = np.empty(names.shape[0])
+    for i in range(names.shape[0]):
+        lots[i] = _lot(key, names[i])
+    return lots
+
+
+def _spread_out(rows: Floats, names: Ints, keys: NDArray[np.uint64]) -> Ints:
+    """Choose one row per key: k-means++ with one trial a centre.
+
+    Each is drawn with probability proportional to the squared distance to those before it. A row that is not
+    chosen may be taken away and changes nothing.
     """
-    n = len(rows)
-    chosen, nearest = np.zeros(len(draws), dtype=np.int64), np.full(n, np.inf)
-    chosen[0] = min(n - 1, int(draws[0] * n))
-    placed, everyone = Placed.of(rows) if rows.shape[1] > WIDE else None, np.arange(n)
-    for step, draw in enumerate(draws):
-        if step:
-            chosen[step] = _draw(nearest, draw)
+    nearest, everyone = np.full(len(rows), np.inf), np.arange(len(rows))
+    chosen, alike = np.empty(len(keys), dtype=np.int64), np.ones(len(rows))
+    placed = Placed.of(rows) if rows.shape[1] > WIDE else None
+    for step, key in enumerate(keys):
+        found = _draw(key, names, nearest) if step else -1
+        # The first, and where all rows are at one place.
+        chosen[step] = found if found >= 0 else _draw(key, names, alike)
         nearer = everyone if placed is None else placed[0].within(chosen[step], nearest)
         _come_nearer(rows, nearer, chosen[step], nearest)
     return chosen
 
 
 @numba.njit(cache=True, nogil=True)
-def _draw(weights, draw):  # type: ignore[no-untyped-def]
-    """Choose a number with probability proportional to its weight; the first where there is no weight."""
-    chosen, left = 0, draw * weights.sum()
+def _draw(key, names, weights):  # type: ignore[no-untyped-def]
+    """Choose a row with probability proportional to its weight; -1 where there is no weight.
+
+    A race of exponential variates: row i arrives after ``-log(lot) / weight``, and the first one is chosen.
+    """
+    chosen, fastest, top = -1, 0.0, weights.max()
     for row in range(weights.shape[0]):
-        if weights[row] > 0.0:
-            chosen = row
-            left -= weights[row]
-            if left < 0.0:
-                break
+        weight = weights[row] / top if weights[row] > 0.0 else 0.0
+        if weight > 0.0:
+            lot = _lot(key, names[row])
+            # -log(lot) is no less than 1 - lot: mostly that is enough to know.
+            if weight > fastest * (1.0 - lot):
+                speed = weight / -math.log(lot)
+                if speed > fastest:
+                    chosen, fastest = row, speed
     return chosen
 
 

@@ -44,8 +44,8 @@ MAX_TRAINING_ROWS = 5_000
 # are ranked by their neighbours among them. So many that distances take no more multiplications than this.
 _ENOUGH_FOR_REFERENCE = 2
 _REFERENCE_WORK = 1e9
-# Folds of the cross-fitted calibration: models of 95 % of the rows are near enough to the final one.
-_CALIBRATION_FOLDS = 20
+# Folds of the cross-fitted calibration: models of 39 rows in 40 are near enough to the final one.
+_CALIBRATION_FOLDS = 40
 # Neighbours known of all rows, in multiples of K, from which folds take theirs.
 _KNOWN_NEIGHBORS = 6
 _SMALL = 1_000
@@ -329,8 +329,7 @@ class RankFit:
         detector = self.detector
         rows, widths = view.rows, np.full(view.rows.shape[1], detector.bandwidth_)
         n_folds = min(len(rows), _CALIBRATION_FOLDS)
-        deal, *fold_seeds = self.calibrate_seed.spawn(1 + n_folds)
-        parts = folds(len(rows), n_folds, np.random.default_rng(deal))
+        parts = folds(len(rows), n_folds, np.random.default_rng(self.calibrate_seed))
         # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
         many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(rows) - 1)
         known = nearest_neighbors(rows, many, n_jobs=detector.n_jobs)
@@ -340,7 +339,8 @@ class RankFit:
             held = parts[fold]
             recipe = self.recipe.for_share(1 - len(held) / len(rows))
             kept = np.delete(np.arange(len(rows)), held)
-            prepared = PreparedRows(rows[kept], recipe, fold_seeds[fold], view.name, (known, kept))
+            # The seed of the final ranker: what is left to chance then falls out alike.
+            prepared = PreparedRows(rows[kept], recipe, self.train_seed, view.name, (known, kept))
             scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight])[0]
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=detector.scorer_.single)

@@ -86,7 +86,8 @@ class PreparedRows:
     scaling : {"standard", "robust"} or None
         A scaling to learn from these very rows.
     known : (Neighbors, ndarray of int), optional
-        The neighbours of more rows than these, and which of those rows these are.
+        The neighbours of more rows than these, and which of those rows these are. With the same seed, draws
+        are the same for the same rows.
     reference : ndarray of shape (m, d), optional
         Other rows, among which neighbours are looked for to rank these, and some of which take part in
         choosing landmarks; without, neighbours are looked for in random halves of these.
@@ -121,6 +122,7 @@ class PreparedRows:
         self._reference = None if reference is None else self._scaling.apply(reference)
         self._density = density
         n, k = len(rows), recipe.k
+        self._names = np.arange(n) if known is None else known[1]
         # Halves need four times as many; without them the unit is all that these are for.
         many = min(4 * k if reference is None and density is None else k, n - 1)
         if known is None:
@@ -166,14 +168,15 @@ class PreparedRows:
 
     @made_once
     def _map(self) -> KernelMap:
-        rows = self._rows
+        rows, names = self._rows, self._names
         if self._reference is not None and self._recipe.n_landmarks < len(rows):
             step = max(1, len(self._reference) // len(rows))
             rows = np.concatenate([rows, self._reference[::step]])
+            names = np.arange(len(rows))
         # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
         with one_openmp_thread():
             landmarks = choose_landmarks(
-                rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed
+                rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed, names=names
             )
         return KernelMap(self._rows, landmarks)
 
