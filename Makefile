@@ -39,7 +39,7 @@ bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about
 quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about 30 minutes)
 	$(PY) -m benchmarks.quality --out docs/quality --jobs $(JOBS)
 
-research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 30 minutes)
+research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 20 minutes)
 	$(PY) -m benchmarks.quality.research --out docs/quality --jobs $(JOBS)
 
 browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped

@@ -29,7 +29,7 @@ LONGEST_PAGE = 1_000_000
 csv.field_size_limit(2 * cases.HUGE)
 FINE, ALARMS = 0, 3
 COMMANDS = ("score", "fit", "explain", "report", "calibrate")
-# Files are the subject here, so that a fit is one model and not the twenty more that cross-fitting takes.
+# Files are the subject here, so that a fit is one model and not the forty more that cross-fitting takes.
 QUICK = {**ONE_TRIAL, "calibration": "split"}
 
 

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import oracles
 from rankad import KLPE, EpsilonLPE, RankAD
 from rankad.detectors import fitting
+from rankad.kernels import choose_landmarks
 from rankad.selection import folds
 
 # Nothing to select.
@@ -551,6 +552,26 @@ def test_ranges_are_those_of_the_training_rows(quick_rankad, monkeypatch):
     np.testing.assert_array_equal(detector.ranges_.low, seen.min(axis=0))
     np.testing.assert_array_equal(detector.ranges_.high, seen.max(axis=0))
     np.testing.assert_allclose(detector.ranges_.unit, [*seen[:, :2].std(axis=0), np.inf], rtol=1e-12)
+
+
+def test_folds_draw_landmarks_by_the_names_of_their_rows_and_the_final_seed(quick_rankad, monkeypatch):
+    """What is left to chance in the final ranker must be so in the folds: else they cannot calibrate it."""
+    rows, calls = rows_of(100, 2), []
+
+    def recorded(rows, n_landmarks, method, *, seed, names):
+        calls.append((rows, seed, names))
+        return choose_landmarks(rows, n_landmarks, method, seed=seed, names=names)
+
+    monkeypatch.setattr("rankad.detectors.ranker.choose_landmarks", recorded)
+    quick_rankad(scaling=None, n_jobs=1).fit(rows)
+    (_, seed, everyone), *of_folds = calls
+    np.testing.assert_array_equal(everyone, np.arange(100))
+    assert {of_fold for _, of_fold, _ in of_folds} == {seed}
+    held = [np.delete(everyone, names) for _, _, names in of_folds]
+    assert len(held) == 40
+    np.testing.assert_array_equal(np.sort(np.concatenate(held)), everyone)
+    for of_fold, _, names in of_folds:
+        np.testing.assert_array_equal(of_fold, rows[names])
 
 
 def test_the_range_of_a_fold_and_its_unit_are_those_of_the_other_rows(quick_rankad):

@@ -5,7 +5,17 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import oracles
-from rankad.kernels import TOLERANCE, KernelMap, _keys, _lot, _lots, _spread_out, choose_landmarks, rbf_kernel
+from rankad.kernels import (
+    TOLERANCE,
+    KernelMap,
+    _draw,
+    _keys,
+    _lot,
+    _lots,
+    _spread_out,
+    choose_landmarks,
+    rbf_kernel,
+)
 from rankad.scorer import KernelScorer
 
 # A kernel value this small may count as zero.
@@ -223,7 +233,21 @@ def test_lots_are_splitmix64():
     expected = [((number >> 12) + 0.5) / 2**52 for number in first]
     assert _lots(np.uint64(1234567), np.arange(4)).tolist() == expected
     assert _lots(np.uint64(1234567), np.array([2, 0])).tolist() == [expected[2], expected[0]]
-    assert all(_lot(np.uint64(key), 0) > 0 for key in range(1_000))
+
+
+@pytest.mark.parametrize("bits", [0, 2**64 - 1])
+def test_lots_are_above_zero_and_below_one(bits):
+    # Back from the generator's last number to the key: the logarithm of what is drawn must be below zero.
+    key = bits
+    for shift, factor in ((31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9), (30, 1)):
+        shifted = key
+        for _ in range(3):
+            shifted = key ^ shifted >> shift
+        key = shifted * pow(factor, -1, 2**64) % 2**64
+    key = (key - 0x9E3779B97F4A7C15) % 2**64
+    lot = _lot(np.uint64(key), 0)
+    assert lot == (2.0**-53 if bits == 0 else 1 - 2.0**-53)
+    assert -math.inf < math.log(lot) < 0
 
 
 def test_starts_equal_the_naive_twins():
@@ -300,6 +324,17 @@ def test_starts_are_distinct_points_among_duplicates(n_draws):
     for seed in range(50):
         chosen = _spread_out(rows, np.arange(len(rows)), _keys(seed, n_draws))
         assert len(np.unique(rows[chosen], axis=0)) == n_draws
+
+
+@pytest.mark.parametrize("least", [1e-3, 1e-12, 1e-300, 5e-324])
+def test_weights_may_differ_by_any_order(least):
+    """Beside ten large weights, small ones are drawn by their share; too small ones never."""
+    weights = np.array([1.0] * 10 + [least] * 90)
+    drawn = np.array([_draw(key, np.arange(100), weights) for key in _keys(31, 20_000)])
+    counts = np.bincount(drawn, minlength=100)
+    shares = weights / weights.sum()
+    deviations = np.sqrt(20_000 * shares * (1 - shares))
+    assert (np.abs(counts - 20_000 * shares) <= np.maximum(4.5 * deviations, 5 * (least == 1e-3))).all()
 
 
 def test_where_all_rows_are_at_one_place_any_is_drawn():

@@ -285,9 +285,10 @@ def test_the_trimmed_detector_is_in_the_tables_on_contamination_only():
     assert rows[methods.RANKAD] == ["0.900", "0.800", "0.1000", "0.700", "0.2000", "0.600", "0.3000"]
     assert rows[methods.TRIMMED] == ["0.900", "0.890", "0.0100", "0.880", "0.0200", "0.870", "0.0300"]
     assert means.notes[-2:] == [
-        "False alarms of RankAD, at 5 % asked for: 0.00 %, 1.00 %, 2.00 %, 3.00 % with none, 1 %, 5 %, 10 %.",
-        "False alarms of RankAD, trim=0.1, at 5 % asked for: 10.00 %, 11.00 %, 12.00 %, 13.00 % with none, "
-        "1 %, 5 %, 10 %.",
+        "False alarms of RankAD, on the splits of the comparison, at 5 % asked for: 0.00 %, 1.00 %, 2.00 %, "
+        "3.00 % with none, 1 %, 5 %, 10 %.",
+        "False alarms of RankAD, trim=0.1, on the splits of the comparison, at 5 % asked for: 10.00 %, "
+        "11.00 %, 12.00 %, 13.00 % with none, 1 %, 5 %, 10 %.",
     ]
     assert list(zip(by_set.columns, by_set.rows[0], strict=True))[-4:] == [
         ("mixed in, 10 %", "10 of 100"),
@@ -402,7 +403,7 @@ def test_a_run_writes_tables_and_pictures(finished):
     assert methods.TRIMMED in [row[0] for row in shown["contamination"]["rows"]]
     for name in ("bars", "auc", "average-precision", "false-alarms"):
         assert methods.TRIMMED not in json.dumps(shown[name])
-    assert "False alarms of RankAD, trim=0.1, at 5 % asked for" in json.dumps(shown["contamination"])
+    assert "False alarms of RankAD, trim=0.1, on the splits" in json.dumps(shown["contamination"])
     page = (out / "quality.md").read_text()
     for said in ("## AUC", "**mean rank**", "Quick look", "4 of 55 (asked 6)", "false-alarms.png"):
         assert said in page

@@ -185,8 +185,8 @@ def table(cells: Sequence[AlarmCell]) -> Table:
     ]
     notes = [
         "RankAD's false alarms: the share of nominal test rows with p-value at most the rate asked for; "
-        f"means over {len({cell.seed for cell in cells})} splits, those of the comparison and more. A cell "
-        "is one set, split and rate.",
+        f"means over {len({cell.seed for cell in cells})} splits, of which the first are those of the "
+        "comparison. A cell is one set, split and rate.",
         "Outside: cells outside the 99 % band of the beta-binomial law of an exactly valid calibration with "
         "as many calibration scores and test rows. One in a hundred is to be expected.",
         "From sampling alone: the expectation of the absolute relative error under the same law.",

@@ -76,7 +76,7 @@ def _obtained(records: Sequence[Mapping[str, Any]], method: str) -> str:
     asked, shares = ALPHAS[1], (0.0, *SHARES)
     rates = [summary(alarm_cells(records, share, method), asked).obtained for share in shares]
     return (
-        f"False alarms of {method}, at {percent(asked)} asked for: "
+        f"False alarms of {method}, on the splits of the comparison, at {percent(asked)} asked for: "
         + ", ".join(f"{100 * rate:.2f} %" for rate in rates)
         + " with none, "
         + ", ".join(map(percent, SHARES))

@@ -90,7 +90,7 @@ def _opening(study: Study, more: Sequence[str]) -> list[str]:
         f"Training rows: half of a set's nominal rows, {sizes.train:,} at most, drawn at random; no labels, "
         "and no anomalies but where said. Test rows: of the other nominal rows "
         f"{sizes.nominal:,} at most, and all anomalies. Figures are means over {n_seeds} such "
-        f"split{'s' * (n_seeds > 1)}, the same for all detectors.",
+        f"split{'s' * (n_seeds > 1)}, the same for all detectors; where they are of more, it is said.",
         *more,
     ]
     said = ["\n".join(f"- {note}" for note in notes)]

@@ -339,7 +339,7 @@ class RankFit:
             held = parts[fold]
             recipe = self.recipe.for_share(1 - len(held) / len(rows))
             kept = np.delete(np.arange(len(rows)), held)
-            # The seed of the final ranker: what is left to chance then falls out alike.
+            # The final seed, so that landmarks are drawn alike. (Halves are not; they average out.)
             prepared = PreparedRows(rows[kept], recipe, self.train_seed, view.name, (known, kept))
             scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight])[0]
             # In the precision in which new rows will be scored.

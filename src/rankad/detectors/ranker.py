@@ -86,8 +86,8 @@ class PreparedRows:
     scaling : {"standard", "robust"} or None
         A scaling to learn from these very rows.
     known : (Neighbors, ndarray of int), optional
-        The neighbours of more rows than these, and which of those rows these are. With the same seed, draws
-        are the same for the same rows.
+        The neighbours of more rows than these, and which of those rows these are. With the same seed, their
+        landmarks are drawn alike.
     reference : ndarray of shape (m, d), optional
         Other rows, among which neighbours are looked for to rank these, and some of which take part in
         choosing landmarks; without, neighbours are looked for in random halves of these.
