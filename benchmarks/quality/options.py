@@ -32,7 +32,10 @@ def read(
     parser.add_argument("--data", type=Path, help="folder of the data sets (default: RANKAD_DATA)")
     parser.add_argument("--quick", action="store_true", help="a cheap look: two sets, one seed, few rows")
     parser.add_argument(
-        "--seeds", type=_count, default=n_seeds, help=f"splits of every set (default: {n_seeds})"
+        "--seeds",
+        type=_count,
+        default=n_seeds,
+        help=f"splits of every set to compare on (default: {n_seeds})",
     )
     parser.add_argument("--jobs", type=_count, default=2, help="processes (default: 2)")
     given = parser.parse_args(arguments)

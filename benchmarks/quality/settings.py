@@ -45,7 +45,7 @@ class Study(NamedTuple):
     n_jobs : int
         Processes.
     quick : bool
-        Whether to take a cheap look: the two smallest sets, one seed, few rows.
+        Whether to take a cheap look: the two smallest sets, one split (two for false alarms), few rows.
     """
 
     out: Path
