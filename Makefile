@@ -29,11 +29,11 @@ help: ## show this list
 demo: $(TEST_ENV) ## run the demonstration
 	$(PY) -m rankad.demo
 
-experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 30 minutes)
+experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 20 minutes)
 	$(BIN)/rankad reproduce all --out docs/reproduction
 	$(PY) -m rankad.experiments.page docs/reproduction.md
 
-bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 15 minutes)
+bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 20 minutes)
 	$(PY) -m benchmarks --out docs/benchmarks
 
 quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about 30 minutes)

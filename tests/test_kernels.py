@@ -222,6 +222,9 @@ def test_wrong_landmarks_are_named():
         choose_landmarks(rows, 0, seed=0)
     with pytest.raises(ValueError, match=r"method must be 'kmeans' or 'random', got 'all'\."):
         choose_landmarks(rows, 2, "all", seed=0)
+    for names in (np.arange(2), np.zeros((3, 1), int), np.zeros(3)):
+        with pytest.raises(ValueError, match=r"names must be 3 integers, one for each row, got shape"):
+            choose_landmarks(rows, 2, seed=0, names=names)
 
 
 # --------------------------------------------------------------------------------------- the start of k-means

@@ -403,7 +403,10 @@ def test_a_run_writes_tables_and_pictures(finished):
     assert methods.TRIMMED in [row[0] for row in shown["contamination"]["rows"]]
     for name in ("bars", "auc", "average-precision", "false-alarms"):
         assert methods.TRIMMED not in json.dumps(shown[name])
-    assert "False alarms of RankAD, trim=0.1, on the splits" in json.dumps(shown["contamination"])
+    assert (
+        "False alarms of RankAD, trim=0.1, on the splits of the comparison, at 5 % asked for"
+        in json.dumps(shown["contamination"])
+    )
     page = (out / "quality.md").read_text()
     for said in ("## AUC", "**mean rank**", "Quick look", "4 of 55 (asked 6)", "false-alarms.png"):
         assert said in page

@@ -30,7 +30,7 @@ def read(
     parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("--out", type=Path, default=Path("results/quality"), help="folder of the results")
     parser.add_argument("--data", type=Path, help="folder of the data sets (default: RANKAD_DATA)")
-    parser.add_argument("--quick", action="store_true", help="a cheap look: two sets, one seed, few rows")
+    parser.add_argument("--quick", action="store_true", help="a cheap look: two sets, one split, few rows")
     parser.add_argument(
         "--seeds",
         type=_count,

@@ -52,7 +52,11 @@ def choose_landmarks(
         raise ValueError(f"n_landmarks must be >= 1, got {n_landmarks!r}.")
     if method not in ("kmeans", "random"):
         raise ValueError(f"method must be 'kmeans' or 'random', got {method!r}.")
-    named = np.arange(len(rows)) if names is None else names
+    named = np.arange(len(rows)) if names is None else np.asarray(names)
+    if named.shape != (len(rows),) or named.dtype.kind not in "iu":
+        raise ValueError(
+            f"names must be {len(rows)} integers, one for each row, got shape {named.shape} of {named.dtype}."
+        )
     # Sorting all rows takes long. Mostly a few tell that there are more distinct ones than landmarks.
     if method == "random" or len(np.unique(rows[: 2 * n_landmarks], axis=0)) <= n_landmarks:
         distinct, first = np.unique(rows, axis=0, return_index=True)
