@@ -393,6 +393,19 @@ def test_columns_of_small_noise_are_left_small(quick_rankad, seed):
     np.testing.assert_array_equal(detector.scaling_, [np.zeros(8), np.ones(8)])
 
 
+@pytest.mark.parametrize(("factor", "first"), [(0.25, None), (1.0, None), (4.0, None), (4.1, "standard")])
+def test_of_equally_good_scalings_alike_columns_are_left_as_they_are(
+    quick_rankad, monkeypatch, factor, first
+):
+    monkeypatch.setattr(fitting, "contrast_losses", lambda nominal, negative: np.zeros(len(nominal)))
+    column = rows_of(60, 1)
+    detector = quick_rankad(scaling="auto", C=0.1).fit(np.hstack([column, factor * column[::-1]]))
+    scaled = ["standard", "robust"]
+    listed = [None, *scaled] if first is None else [*scaled, None]
+    assert list(dict.fromkeys(detector.selection_.scalings)) == listed
+    assert chosen_scaling(detector) == first
+
+
 def test_a_scaling_is_only_tried_where_asked_for(quick_rankad):
     rows = ring(80, np.random.default_rng(0)) * [1.0, 1e4]
     for scaling in ("standard", "robust", None):

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 import oracles
@@ -13,6 +14,7 @@ from rankad.kernels import (
     _lot,
     _lots,
     _spread_out,
+    _unmixed,
     choose_landmarks,
     rbf_kernel,
 )
@@ -225,6 +227,19 @@ def test_wrong_landmarks_are_named():
     for names in (np.arange(2), np.zeros((3, 1), int), np.zeros(3)):
         with pytest.raises(ValueError, match=r"names must be 3 integers, one for each row, got shape"):
             choose_landmarks(rows, 2, seed=0, names=names)
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 128, 200])
+def test_features_solve_the_triangular_system(size):
+    """As SciPy's solver does, for factors as near to singular as the kernel's get."""
+    rng = np.random.default_rng(34)
+    factor = np.tril(rng.normal(size=(size, size))) * np.geomspace(1.0, 1e-4, size)[:, None] / size
+    factor[np.diag_indices(size)] = np.geomspace(1.0, 1e-4, size)
+    rows = rng.normal(size=(30, size)) @ factor.T
+    expected = linalg.solve_triangular(factor, rows.T, lower=True).T
+    found = _unmixed(rows, factor)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found @ factor.T, rows, rtol=1e-12, atol=1e-12)
 
 
 # --------------------------------------------------------------------------------------- the start of k-means

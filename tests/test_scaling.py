@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from sklearn.preprocessing import StandardScaler
 
-from rankad.scaling import fit_scaling
+from rankad.scaling import alike_in_spread, fit_scaling
 
 
 def _rows():
@@ -130,3 +130,33 @@ def test_a_column_whose_squares_overflow_is_scaled_or_refused_but_not_passed_as_
     except ValueError:
         return
     assert np.abs(scaled[:, 1]).max() < 100
+
+
+# ------------------------------------------------------------------------------------ columns alike in spread
+
+
+def test_columns_are_alike_up_to_a_factor_of_four():
+    rows = np.array([[-1.0, -1.0], [1.0, 1.0]])
+    assert alike_in_spread(rows)
+    for factor in (4.0, 0.25):
+        assert alike_in_spread(rows * [1.0, factor])
+    for factor in (4.001, 0.2499, 1e200):
+        assert not alike_in_spread(rows * [1.0, factor])
+
+
+def test_neither_unit_nor_offset_makes_columns_alike():
+    rows = np.random.default_rng(9).normal(size=(50, 3)) * [1.0, 2.0, 3.0]
+    for unit in (1e-150, 1.0, 1e100):
+        assert alike_in_spread(unit * rows)
+        assert not alike_in_spread(unit * rows * [1.0, 1.0, 3.0])
+    assert alike_in_spread(rows + np.array([0.0, 1e6, -1e6]))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
+def test_columns_that_do_not_vary_have_no_say(value):
+    # The mean of seven times 0.1 is not 0.1: its standard deviation is rounding.
+    rows = np.random.default_rng(10).normal(size=(7, 2))
+    constant = np.full((7, 1), value)
+    assert alike_in_spread(np.hstack([rows, constant]))
+    assert not alike_in_spread(np.hstack([rows * [1.0, 100.0], constant]))
+    assert alike_in_spread(constant)

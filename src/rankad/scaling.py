@@ -9,12 +9,16 @@ from sklearn.preprocessing import StandardScaler
 
 from rankad._arrays import LARGEST, Floats
 
-__all__ = ["Scaling", "fit_scaling"]
+__all__ = ["Scaling", "alike_in_spread", "fit_scaling"]
 
 # The interquartile range of a normal distribution, in standard deviations.
 _NORMAL_IQR = 1.3489795003921634
 # Rows are scaled so many numbers at a time.
 _PIECE = 2**15
+# Columns whose standard deviations differ by no more than this factor may well be in one unit.
+_ALIKE = 4.0
+# A standard deviation below this share of the mean is rounding.
+_CONSTANT = 1e-12
 
 
 class Scaling(NamedTuple):
@@ -81,3 +85,21 @@ def fit_scaling(rows: Floats, method: str | None) -> Scaling:
         spread = (high - low) / _NORMAL_IQR
         scale = np.where((spread > 0) & (standard.var_ > 0), spread, scale)
     return Scaling(np.asarray(center, dtype=np.float64), np.asarray(scale, dtype=np.float64))
+
+
+def alike_in_spread(rows: Floats) -> bool:
+    """Tell whether the largest standard deviation of a column is at most four times the least.
+
+    Columns that do not vary have no say.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0, 0.0, 7.0], [1.0, 3.0, 7.0]])
+    >>> alike_in_spread(rows), alike_in_spread(rows * [1, 2, 1])
+    (True, False)
+    """
+    # Whether values are too large to be scaled at all is for `fit_scaling` to say.
+    with np.errstate(over="ignore", invalid="ignore"):
+        spreads, means = rows.std(axis=0), rows.mean(axis=0)
+    varying = spreads[spreads > _CONSTANT * np.abs(means)]
+    return bool(varying.size == 0 or varying.max() <= _ALIKE * varying.min())

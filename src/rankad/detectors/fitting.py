@@ -20,7 +20,7 @@ from rankad.farfield import ColumnRanges
 from rankad.levels import disagreement
 from rankad.neighbors import nearest_neighbors
 from rankad.ranks import auto_neighbors
-from rankad.scaling import Scaling, fit_scaling
+from rankad.scaling import Scaling, alike_in_spread, fit_scaling
 from rankad.scorer import KernelScorer
 from rankad.selection import (
     SelectionTable,
@@ -118,6 +118,9 @@ class RankFit:
         detector.nominal_rows_ = self.training
         self.reference: Floats | None = rows[reference] if n_reference else None
         self.free: Floats = rows[free]
+        # The plainest first, which is none where the columns are alike already.
+        alike = alike_in_spread(self.training)
+        self.scalings = tuple(sorted(plan.scalings, key=lambda scaling: (scaling is None) != alike))
         self.recipe = Recipe(
             self._neighbors(n_training),
             plan.cuts,
@@ -142,7 +145,7 @@ class RankFit:
     @property
     def n_trials(self) -> int:
         """How many triples of scaling, bandwidth and C there are to choose from."""
-        return len(self.plan.scalings) * len(self.plan.bandwidths) * len(self.plan.C or AUTO_C)
+        return len(self.scalings) * len(self.plan.bandwidths) * len(self.plan.C or AUTO_C)
 
     def run(self) -> None:
         """Fill the detector's fitted attributes."""
@@ -154,11 +157,11 @@ class RankFit:
         some = None
         if self.reference is not None:
             some = self.reference[:: max(1, len(self.reference) // len(rows))]
-        views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in plan.scalings]
+        views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in self.scalings]
         if self.n_trials > 1:
             detector.selection_ = self._select(views, C)
             best = detector.selection_.best
-        which, multiple, at = np.unravel_index(best, (len(plan.scalings), len(plan.bandwidths), len(C)))
+        which, multiple, at = np.unravel_index(best, (len(self.scalings), len(plan.bandwidths), len(C)))
         chosen, view = plan.bandwidths[multiple], views[which]
         if self.reference is not None:
             view = view._replace(prepared=view.prepared.among(view.scaling.apply(self.reference)))
@@ -174,7 +177,7 @@ class RankFit:
         # The theorem for in-sample ranks is about g itself, not about g rounded.
         detector.scorer_ = scorer if detector.calibration == "in-sample" else scorer.quickest()
         relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
-        fixed = plan.scalings == (None,) and not relative and not detector.far_field
+        fixed = self.scalings == (None,) and not relative and not detector.far_field
         detector._n_kernels = len(plan.bandwidths) if fixed else None
         detector.norm_ = float(np.linalg.norm(ranker.solution.weights))
         detector.n_iter_ = ranker.solution.n_iter
@@ -267,7 +270,7 @@ class RankFit:
         )
         progress.finish()
         sigmas = [[bandwidth.sigma(view.prepared.unit) for bandwidth in bandwidths] for view in views]
-        return collect_trials(self.plan.scalings, sigmas, C, losses, detector.selection)
+        return collect_trials(self.scalings, sigmas, C, losses, detector.selection)
 
     def _negatives(self, inside: Floats, outside: Floats, seed: np.random.SeedSequence) -> list[Floats]:
         """Make up rows that are not nominal, by the chosen criterion; none for the paper's."""

@@ -78,7 +78,9 @@ class RankAD(CalibratedDetector):
         those that rank them (`reference_rows_`).
     scaling : {"auto", "standard", "robust"} or None, default="auto"
         How columns are scaled first: by mean and standard deviation, by median and interquartile range, or
-        not at all; "auto" selects among the three. Learned from the nominal rows.
+        not at all; "auto" selects among the three, and of those that do equally well takes the plainest: not
+        at all where the columns' standard deviations are within a factor of four, else the first. Learned
+        from the nominal rows.
     trim : float, default=0
         The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows is left out:
         those farthest from their K-th nearest neighbour, with a K so large that no cluster of suspects can
