@@ -393,7 +393,9 @@ def test_columns_of_small_noise_are_left_small(quick_rankad, seed):
     np.testing.assert_array_equal(detector.scaling_, [np.zeros(8), np.ones(8)])
 
 
-@pytest.mark.parametrize(("factor", "first"), [(0.25, None), (1.0, None), (4.0, None), (4.1, "standard")])
+@pytest.mark.parametrize(
+    ("factor", "first"), [(0.26, None), (1.0, None), (3.9, None), (4.1, "standard"), (0.24, "standard")]
+)
 def test_of_equally_good_scalings_alike_columns_are_left_as_they_are(
     quick_rankad, monkeypatch, factor, first
 ):

@@ -14,7 +14,6 @@ from rankad.kernels import (
     _lot,
     _lots,
     _spread_out,
-    _unmixed,
     choose_landmarks,
     rbf_kernel,
 )
@@ -230,16 +229,19 @@ def test_wrong_landmarks_are_named():
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 128, 200])
-def test_features_solve_the_triangular_system(size):
-    """As SciPy's solver does, for factors as near to singular as the kernel's get."""
-    rng = np.random.default_rng(34)
-    factor = np.tril(rng.normal(size=(size, size))) * np.geomspace(1.0, 1e-4, size)[:, None] / size
-    factor[np.diag_indices(size)] = np.geomspace(1.0, 1e-4, size)
-    rows = rng.normal(size=(30, size)) @ factor.T
-    expected = linalg.solve_triangular(factor, rows.T, lower=True).T
-    found = _unmixed(rows, factor)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found @ factor.T, rows, rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize("sigma", [0.3, 2.0, 30.0])
+def test_features_solve_the_triangular_system(size, sigma):
+    """As well as SciPy's solver does: to the last bits of what went in, however near to singular."""
+    rows = np.random.default_rng(34).normal(size=(300, 3))
+    landmarks = rows[:size]
+    features = KernelMap(rows, landmarks).features(sigma)
+    factor, between = features.factor, rbf_kernel(rows, landmarks[features.chosen], sigma)
+    if sigma == 30.0 and size > 1:
+        assert np.linalg.cond(factor) > 1e3
+    expected = linalg.solve_triangular(factor, between.T, lower=True).T
+    np.testing.assert_allclose(features.rows @ factor.T, between, rtol=0, atol=1e-14)
+    tolerance = 1e-14 * np.linalg.cond(factor)
+    np.testing.assert_allclose(features.rows, expected, rtol=tolerance, atol=tolerance)
 
 
 # --------------------------------------------------------------------------------------- the start of k-means

@@ -169,6 +169,26 @@ def test_resampled_ranks_are_the_naive_loops(name, statistic):
     np.testing.assert_allclose(ranks, expected, rtol=1e-14)
 
 
+def test_resampled_ranks_are_those_within_each_half():
+    """To the last bit, many rows of one density included."""
+    rng = np.random.default_rng(12)
+    for n, distinct in ((2, 1), (31, 4), (200, 1_000), (400, 50)):
+        densities = rng.integers(distinct, size=(6, n)) / 7
+        halves = random_halves(n, 6, rng)
+        expected = np.zeros(n)
+        for density, half in zip(densities, halves, strict=True):
+            for side in (half, ~half):
+                expected[side] += density_ranks(density[side])
+        np.testing.assert_array_equal(resampled_ranks(densities, halves), expected / 6)
+
+
+@pytest.mark.parametrize("given", [np.ones(3), np.ones(5), np.ones((4, 1)), 1.0])
+def test_densities_of_other_rows_are_refused(given):
+    halves = np.array([[True, True, False, False]] * 2)
+    with pytest.raises(ValueError, match=r"one number for each of 4 rows, got shape .* for halving 1"):
+        resampled_ranks([np.ones(4), given], halves)
+
+
 def test_resampled_ranks_by_hand():
     # First halving: {0, 1} and {2, 3}; second: {0, 2} and {1, 3}.
     halves = np.array([[True, True, False, False], [True, False, True, False]])

@@ -154,9 +154,16 @@ def test_neither_unit_nor_offset_makes_columns_alike():
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
 def test_columns_that_do_not_vary_have_no_say(value):
-    # The mean of seven times 0.1 is not 0.1: its standard deviation is rounding.
-    rows = np.random.default_rng(10).normal(size=(7, 2))
-    constant = np.full((7, 1), value)
+    # The mean of so many times 0.1 is not 0.1: its standard deviation is rounding.
+    rows = np.random.default_rng(10).normal(size=(5_000, 2))
+    constant = np.full((5_000, 1), value)
+    assert value != 0.1 or constant.std() > 0
     assert alike_in_spread(np.hstack([rows, constant]))
     assert not alike_in_spread(np.hstack([rows * [1.0, 100.0], constant]))
     assert alike_in_spread(constant)
+
+
+def test_a_column_that_varies_little_beside_its_mean_has_a_say():
+    # Time in nanoseconds, within a few milliseconds.
+    rows = np.random.default_rng(11).normal(size=(2_000, 2)) * [1.0, 1e6] + [0.0, 1.7e18]
+    assert not alike_in_spread(rows)

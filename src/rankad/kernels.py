@@ -190,7 +190,7 @@ def _exponentiate(squared: Floats, sigma: float) -> Floats:
     if not (math.isfinite(sigma) and sigma > 0):
         raise ValueError(f"sigma must be finite and > 0, got {sigma!r}.")
     with np.errstate(over="ignore"):
-        values = squared / -sigma
+        values = squared / -float(sigma)
         values /= sigma
     negligible = values < -NEGLIGIBLE
     np.exp(values, out=values)

@@ -115,7 +115,13 @@ def resampled_ranks(splits: Iterable[Floats], halves: Bools) -> Floats:
         True marks the first half.
     """
     total = np.zeros(halves.shape[1])
-    for density, half in zip(splits, halves, strict=True):
+    for number, (split, half) in enumerate(zip(splits, halves, strict=True)):
+        density = np.asarray(split)
+        if density.shape != half.shape:
+            raise ValueError(
+                f"splits must hold one number for each of {half.size} rows, got shape {density.shape} for "
+                f"halving {number}."
+            )
         _add_ranks_in_halves(density, np.argsort(density), half, total)
     return total / len(halves)
 

@@ -17,8 +17,6 @@ _NORMAL_IQR = 1.3489795003921634
 _PIECE = 2**15
 # Columns whose standard deviations differ by no more than this factor may well be in one unit.
 _ALIKE = 4.0
-# A standard deviation below this share of the mean is rounding.
-_CONSTANT = 1e-12
 
 
 class Scaling(NamedTuple):
@@ -101,5 +99,6 @@ def alike_in_spread(rows: Floats) -> bool:
     # Whether values are too large to be scaled at all is for `fit_scaling` to say.
     with np.errstate(over="ignore", invalid="ignore"):
         spreads, means = rows.std(axis=0), rows.mean(axis=0)
-    varying = spreads[spreads > _CONSTANT * np.abs(means)]
+    # Sums of so many numbers may be off by as many last bits: below that, a spread is rounding.
+    varying = spreads[spreads > len(rows) * np.finfo(np.float64).eps * np.abs(means)]
     return bool(varying.size == 0 or varying.max() <= _ALIKE * varying.min())

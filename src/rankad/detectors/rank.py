@@ -83,9 +83,10 @@ class RankAD(CalibratedDetector):
         from the nominal rows.
     trim : float, default=0
         The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows is left out:
-        those farthest from their K-th nearest neighbour, with a K so large that no cluster of suspects can
-        vouch for itself. The promise changes: if they were nominal after all, as many more false alarms are
-        raised, up to ``alpha + trim`` in all (see `false_alarm_bound`).
+        those farthest from their K-th nearest neighbour (on standardized columns, if `scaling` is "auto"),
+        with a K so large that no cluster of suspects can vouch for itself. The promise changes: if they were
+        nominal after all, as many more false alarms are raised, up to ``alpha + trim`` in all (see
+        `false_alarm_bound`).
     random_state : int, RandomState or None
         Same seed, same answer, whatever `n_jobs`.
     n_jobs : int or None

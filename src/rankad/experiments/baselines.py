@@ -1,7 +1,7 @@
 """The methods of the paper's table 3: rankAD, twice, and the five it is compared with.
 
-Every method takes raw features, as in the paper; only rankAD's default scales them itself. A score is higher
-for a more nominal row.
+Every method takes raw features, as in the paper; only rankAD's default may scale them itself. A score is
+higher for a more nominal row.
 """
 
 from __future__ import annotations
