@@ -33,16 +33,12 @@ _STAGES = {
         ("nearest_neighbors", "neighbors_among"),
         "float64 distances, n² d of them where nothing is shared; the cache",
     ),
-    "ranks": (
-        "ranks",
-        ("resampled_ranks", "density_ranks"),
-        "20 halvings: K n gathers and a sort of n numbers each",
-    ),
+    "ranks": ("ranks", ("resampled_ranks", "density_ranks"), "20 halvings: gathers and sorts of n numbers"),
     "landmarks": ("kernels", ("choose_landmarks",), "n s d distances a round of k-means"),
     "kernel features": (
         "kernels",
         ("features", "__init__"),
-        "n s exponentials, and a triangular solve, n s² in matrix products in float64",
+        "n s exponentials, and a triangular solve of n s² in float64",
     ),
     "RankSVM": (
         "ranksvm",
