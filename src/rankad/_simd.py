@@ -24,7 +24,21 @@ from numpy.typing import NDArray
 
 from rankad._arrays import LARGEST, Floats
 
-__all__ = ["NEAREST", "POLYNOMIAL", "UNIT", "Vectors", "in_groups", "kernel_scores", "lanes", "scan"]
+__all__ = [
+    "ABREAST",
+    "NEAR",
+    "NEAREST",
+    "POLYNOMIAL",
+    "UNIT",
+    "Vectors",
+    "aligned",
+    "in_groups",
+    "kernel_scores",
+    "lanes",
+    "near_distances",
+    "nearest_hubs",
+    "scan",
+]
 
 # exp(-t) is computed as 2^-q, of squared distances q in units of this fraction of a bandwidth.
 UNIT = math.sqrt(math.log(2.0))
@@ -33,9 +47,13 @@ UNIT = math.sqrt(math.log(2.0))
 _LEAST_POWER = 100.0
 # How far away a row is, is the mean distance to so many of the nearest landmarks.
 NEAREST = 3
+# How near a row is, is the mean distance to so many rows.
+NEAR = 5
 # Rows taken through the landmarks together, and groups of landmarks: one load of a number serves several, and
 # no sum has to wait for the one before.
 _ROWS, _GROUPS = 4, 2
+# Groups taken together where there is one row.
+ABREAST = 4
 _BYTES = 64
 # Squared distances are looked through in pieces that stay in the nearest cache.
 _PIECE = 512
@@ -87,12 +105,19 @@ def in_groups(points: Floats, dtype: Any) -> NDArray[Any]:
     n, d = points.shape
     width = lanes(dtype)
     n_groups = -(-n // (_GROUPS * width)) * _GROUPS
-    room = np.empty(n_groups * d * width + width, dtype=dtype)
-    begin = -(room.ctypes.data // room.itemsize) % width
-    groups = room[begin : begin + n_groups * d * width].reshape(n_groups, d, width)
-    filled = np.concatenate([points, np.full((n_groups * width - n, d), np.inf)])
+    groups = aligned((n_groups, d, width), dtype)
+    missing = n_groups * width - n
+    filled = np.concatenate([points, np.full((missing, d), np.inf)]) if missing else points
     groups[:] = filled.reshape(n_groups, width, d).swapaxes(1, 2)
     return groups
+
+
+def aligned(shape: Sequence[int], dtype: Any) -> NDArray[Any]:
+    """Return an array that begins where a vector may, of numbers yet to be filled in."""
+    size, width = math.prod(shape), lanes(dtype)
+    room = np.empty(size + width, dtype=dtype)
+    begin = -(room.ctypes.data // room.itemsize) % width
+    return room[begin : begin + size].reshape(shape)
 
 
 class Vectors:
@@ -208,7 +233,7 @@ class Vectors:
         return [self.builder.fadd(one, other) for one, other in zip(some, others, strict=True)]
 
     def each_gap(
-        self, points: Any, places: Any, groups: Sequence[Any], d: Any
+        self, points: Any, places: Any, groups: Sequence[Any], d: Any, n_points: int = _ROWS
     ) -> Iterator[tuple[int, int, Any]]:
         """Loop over columns: what lies between the places of groups and each of the points, in turn."""
         builder = self.builder
@@ -216,7 +241,7 @@ class Vectors:
         with cgutils.for_range(builder, d, intp=_INDEX) as column:
             along = builder.mul(column.index, _INDEX(self.width))
             here = [self.load(places, builder.add(begin, along), _BYTES) for begin in begins]
-            for row in range(_ROWS):
+            for row in range(n_points):
                 at = builder.add(builder.mul(_INDEX(row), d), column.index)
                 point = self.spread(builder.load(builder.gep(points, [at])))
                 for number, place in enumerate(here):
@@ -302,22 +327,107 @@ def _square(typing, points, places, begin, end, squared):  # type: ignore[no-unt
 
 
 @intrinsic
-def _any_below(typing, numbers, begin, limit):  # type: ignore[no-untyped-def]
-    """Tell whether any number of `_PASSED` vectors, from the `begin`-th of an array on, is below a limit."""
+def _square_one(typing, point, places, begin, end, squared):  # type: ignore[no-untyped-def]
+    """Fill in the squared distances of one point to the places of groups, a multiple of `ABREAST` of them.
+
+    As `_square` does it, to the last bit.
+    """
+
+    def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        here, place, first, last, out = _arrays(context, builder, signature, arguments)
+        _, d, _ = cgutils.unpack_tuple(builder, place.shape)
+        vectors = Vectors(builder, places.dtype)
+        found = [cgutils.alloca_once_value(builder, vectors.every(0.0)) for _ in range(ABREAST)]
+        many = builder.udiv(builder.sub(last, first), _INDEX(ABREAST))
+        with cgutils.for_range(builder, many, intp=_INDEX) as several:
+            done = builder.mul(several.index, _INDEX(ABREAST))
+            groups = [builder.add(builder.add(first, done), _INDEX(number)) for number in range(ABREAST)]
+            for variable in found:
+                builder.store(vectors.every(0.0), variable)
+            for _, number, gap in vectors.each_gap(here.data, place.data, groups, d, 1):
+                square = builder.fmul(gap, gap)
+                builder.store(builder.fadd(builder.load(found[number]), square), found[number])
+            for number, variable in enumerate(found):
+                at = builder.mul(builder.add(done, _INDEX(number)), _INDEX(vectors.width))
+                vectors.store(builder.load(variable), out.data, at)
+        return context.get_dummy_value()
+
+    return types.void(point, places, types.intp, types.intp, squared), write
+
+
+@intrinsic
+def _which_below(typing, numbers, begin, limit):  # type: ignore[no-untyped-def]
+    """Return a bit for each of `_PASSED` vectors of numbers, from a place on: whether it is below a limit."""
 
     def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array, first, bound = _arrays(context, builder, signature, arguments)
         vectors = Vectors(builder, numbers.dtype)
-        limits = vectors.spread(bound)
-        some = ir.Constant(ir.VectorType(ir.IntType(1), vectors.width), None)
+        limits, bits = vectors.spread(bound), _INDEX(0)
         for vector in range(_PASSED):
             at = builder.add(first, _INDEX(vector * vectors.width))
             found = vectors.load(array.data, at, _BYTES // vectors.width)
-            some = builder.or_(some, builder.fcmp_ordered("<", found, limits))
-        bits = builder.bitcast(some, ir.IntType(vectors.width))
-        return builder.icmp_unsigned("!=", bits, bits.type(0))
+            below = builder.bitcast(builder.fcmp_ordered("<", found, limits), ir.IntType(vectors.width))
+            shift = _INDEX(vector * vectors.width)
+            bits = builder.or_(bits, builder.shl(builder.zext(below, _INDEX), shift))
+        return bits
 
-    return types.boolean(numbers, types.intp, numbers.dtype), write
+    return types.uint64(numbers, types.intp, numbers.dtype), write
+
+
+@intrinsic
+def _lowest(typing, bits):  # type: ignore[no-untyped-def]
+    """Return the place of the lowest bit that is set; at least one is."""
+
+    def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.intp(types.uint64), write
+
+
+@intrinsic
+def _sift(typing, numbers, n_vectors, lists):  # type: ignore[no-untyped-def]
+    """Put vectors of numbers into ascending lists of the `NEAR` least, a list in each lane.
+
+    Lists are of shape (NEAR, lanes).
+    """
+
+    def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        array, many, found = _arrays(context, builder, signature, arguments)
+        vectors = Vectors(builder, numbers.dtype)
+        aligned_as = _BYTES // vectors.width
+        places = [_INDEX(at * vectors.width) for at in range(NEAR)]
+        least = [
+            cgutils.alloca_once_value(builder, vectors.load(found.data, at, aligned_as)) for at in places
+        ]
+        with cgutils.for_range(builder, many, intp=_INDEX) as vector:
+            at = builder.mul(vector.index, _INDEX(vectors.width))
+            number = vectors.load(array.data, at, aligned_as)
+            kept = vectors.insert(number, [builder.load(place) for place in least])
+            for value, place in zip(kept, least, strict=False):
+                builder.store(value, place)
+        for place, at in zip(least, places, strict=True):
+            vectors.store(builder.load(place), found.data, at)
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.intp, lists), write
+
+
+@intrinsic
+def _least_of(typing, lists, least):  # type: ignore[no-untyped-def]
+    """Fill in the `NEAR` least of all lists (`_sift`), ascending."""
+
+    def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        found, out = _arrays(context, builder, signature, arguments)
+        vectors = Vectors(builder, lists.dtype)
+        several = [
+            vectors.load(found.data, _INDEX(at * vectors.width), _BYTES // vectors.width)
+            for at in range(NEAR)
+        ]
+        for at, number in enumerate(vectors.fold([several], vectors.merge)):
+            vectors.store(number, out.data, _INDEX(at))
+        return context.get_dummy_value()
+
+    return types.void(lists, least), write
 
 
 @numba.njit(cache=True, nogil=True)
@@ -422,6 +532,30 @@ def kernel_scores(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _keep_least(numbers, size, first, itself, least, places):  # type: ignore[no-untyped-def]
+    """Put numbers into an ascending list of the least there were, and their places, counted from `first`.
+
+    The one at the place `itself` is passed over. Beyond the size there may be old numbers, up to a multiple
+    of `_PASSED` vectors: these are looked at and left.
+    """
+    last, width = least.shape[0] - 1, _BYTES // numbers.itemsize
+    worst = least[last]
+    for start in range(0, size, _PASSED * width):
+        bits: Any = _which_below(numbers, start, worst)
+        while bits:
+            place = start + _lowest(bits)
+            bits &= bits - np.uint64(1)
+            value = numbers[place]
+            if value < worst and place < size and place != itself:
+                slot = last
+                while slot > 0 and least[slot - 1] > value:
+                    least[slot], places[slot] = least[slot - 1], places[slot - 1]
+                    slot -= 1
+                least[slot], places[slot] = value, first + place
+                worst = least[last]
+
+
+@numba.njit(cache=True, nogil=True)
 def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
     """Find the k nearest of n rows, given in groups, for the queries named by `which`.
 
@@ -433,10 +567,9 @@ def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
         The nearest first.
     """
     d, width = groups.shape[1], groups.shape[2]
-    stride = _PIECE + _PASSED * width
     distances = np.full((which.shape[0], k), np.inf)
     indices = np.zeros((which.shape[0], k), dtype=np.int64)
-    points, squared = np.zeros((_ROWS, d)), np.empty((_ROWS, stride))
+    points, squared = np.zeros((_ROWS, d)), np.empty((_ROWS, _PIECE + _PASSED * width))
     step = _PIECE // width
     for begin in range(0, which.shape[0], _ROWS):
         several = min(_ROWS, which.shape[0] - begin)
@@ -451,22 +584,125 @@ def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
             for at in range(several):
                 query = begin + at
                 itself = which[query] - first * width if own else -1
-                worst = distances[query, k - 1]
-                for start in range(0, size, _PASSED * width):
-                    # Beyond the size there may be old numbers: no harm in looking at these as well.
-                    if not _any_below(squared, at * stride + start, worst):
-                        continue
-                    for place in range(start, min(start + _PASSED * width, size)):
-                        value = squared[at, place]
-                        if value < worst and place != itself:
-                            slot = k - 1
-                            while slot > 0 and distances[query, slot - 1] > value:
-                                distances[query, slot] = distances[query, slot - 1]
-                                indices[query, slot] = indices[query, slot - 1]
-                                slot -= 1
-                            distances[query, slot], indices[query, slot] = value, first * width + place
-                            worst = distances[query, k - 1]
+                _keep_least(squared[at], size, first * width, itself, distances[query], indices[query])
         for at in range(several):
             for slot in range(k):
                 distances[begin + at, slot] = math.sqrt(distances[begin + at, slot])
     return distances, indices
+
+
+@numba.njit(cache=True, nogil=True)
+def _find(numbers, least, places):  # type: ignore[no-untyped-def]
+    """Fill in where the least numbers are, of which the values are given, ascending; the very least first.
+
+    The last `_PASSED` vectors of numbers are infinite. Where there are fewer finite ones, places are left.
+    """
+    width, last = _BYTES // numbers.itemsize, places.shape[0] - 1
+    limit, found = np.nextafter(least[last], np.float32(np.inf)), 0
+    for start in range(0, numbers.shape[0] - _PASSED * width, _PASSED * width):
+        bits: Any = _which_below(numbers, start, limit)
+        while bits and found <= last:
+            place = start + _lowest(bits)
+            bits &= bits - np.uint64(1)
+            places[found] = place
+            if numbers[place] == least[0]:
+                places[0], places[found] = place, places[0]
+            found += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def nearest_hubs(rows, center, scale, hubs, places):  # type: ignore[no-untyped-def]
+    """Fill in, for every row, which hubs are nearest, the nearest first.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    center, scale : ndarray of shape (d,)
+        A row x is at ``(x - center) * scale``.
+    hubs : ndarray of shape (groups, d, lanes)
+        In groups (`in_groups`).
+    places : ndarray of int, shape (n, many)
+        As many as are wanted, `NEAR` at most; -1 where no hub is at a finite distance.
+    """
+    n, d = rows.shape
+    n_groups, width, dtype = hubs.shape[0], hubs.shape[2], hubs.dtype
+    points = np.zeros((_ROWS, d), dtype=dtype)
+    squared = np.full((_ROWS, (n_groups + _PASSED) * width), np.inf, dtype=dtype)
+    lists, least = np.empty((NEAR, width), dtype), np.empty(NEAR, dtype)
+    places[:] = -1
+    for begin in range(0, n, _ROWS):
+        several = min(_ROWS, n - begin)
+        for at in range(several):
+            for column in range(d):
+                points[at, column] = (rows[begin + at, column] - center[column]) * scale[column]
+        _square(points, hubs, 0, n_groups, squared)
+        for at in range(several):
+            lists[:] = np.inf
+            _sift(squared[at], n_groups, lists)
+            _least_of(lists, least)
+            _find(squared[at], least, places[begin + at])
+
+
+@numba.njit(cache=True, nogil=True)
+def near_distances(  # type: ignore[no-untyped-def]
+    rows, center, scales, hubs, cells, begins, n_visited, distances
+):
+    """Fill in the mean distance from each row to the `NEAR` places nearest to it, in several scalings.
+
+    In each scaling, places are in cells, each about a hub; the nearest are looked for in the cells of the
+    hubs that are nearest to the row.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    center : ndarray of shape (d,)
+    scales : ndarray of shape (v, d)
+        In the u-th scaling, a row x is at ``(x - center) * scales[u]``.
+    hubs : ndarray of shape (v, groups, d, lanes)
+        In groups (`in_groups`).
+    cells : ndarray of shape (groups, d, lanes)
+        Places, cell by cell, each filled up to a multiple of `ABREAST` groups by points at infinity.
+    begins : ndarray of shape (v, n_hubs + 1)
+        Where the cells of a scaling begin and the last ends, in groups.
+    n_visited : int
+        How many cells to look in, `NEAR` at most.
+    distances : ndarray of shape (v, n)
+        Infinite where nothing is found.
+    """
+    n, d = rows.shape
+    n_hubs, width, dtype = begins.shape[1] - 1, cells.shape[2], cells.dtype
+    step = _PIECE // width
+    point, squared = np.zeros(d, dtype), np.empty(_PIECE, dtype)
+    lists, least = np.empty((NEAR, width), dtype), np.empty(NEAR, dtype)
+    visited = np.empty((n, n_visited), dtype=np.int64)
+    turns, order = np.empty(n_hubs + 2, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for view in range(scales.shape[0]):
+        scale = scales[view]
+        nearest_hubs(rows, center, scale, hubs[view], visited)
+        # Rows about the same hub one after another: its cell stays in the cache.
+        turns[:] = 0
+        for row in range(n):
+            turns[visited[row, 0] + 2] += 1
+        for hub in range(n_hubs):
+            turns[hub + 1] += turns[hub]
+        for row in range(n):
+            order[turns[visited[row, 0] + 1]] = row
+            turns[visited[row, 0] + 1] += 1
+        for row in order:
+            for column in range(d):
+                point[column] = (rows[row, column] - center[column]) * scale[column]
+            lists[:] = np.inf
+            for hub in visited[row]:
+                if hub >= 0:
+                    stop = begins[view, hub + 1]
+                    for first in range(begins[view, hub], stop, step):
+                        last = min(first + step, stop)
+                        _square_one(point, cells, first, last, squared)
+                        _sift(squared, last - first, lists)
+            _least_of(lists, least)
+            total, found = 0.0, 0
+            for number in least:
+                if number < np.inf:
+                    total += math.sqrt(number)
+                    found += 1
+            distances[view, row] = total / found if found else np.inf

@@ -109,7 +109,8 @@ def fit(
     with metered(quiet) as meter:
         frame = _whole(table, format, delimiter, meter)
         detector = TableDetector(
-            RankAD(alpha, trim=trim, random_state=seed, n_jobs=threads(jobs)),
+            # A near field is made of rows.
+            RankAD(alpha, near_field=not without_rows, trim=trim, random_state=seed, n_jobs=threads(jobs)),
             ids=ids or (),
             drop=drop or (),
             categories=category or (),

@@ -18,6 +18,7 @@ from rankad.detectors.plan import Plan
 from rankad.detectors.ranker import Bandwidth, PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
 from rankad.levels import disagreement
+from rankad.nearfield import NearField
 from rankad.neighbors import nearest_neighbors
 from rankad.ranks import auto_neighbors
 from rankad.scaling import Scaling, alike_in_spread, fit_scaling
@@ -41,9 +42,11 @@ T = TypeVar("T")
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
 # Where there are this many times as many other rows, half of those at most serve as reference: training rows
-# are ranked by their neighbours among them. So many that distances take no more multiplications than this.
+# are ranked by their neighbours among them, or among as many as take no more multiplications than this.
 _ENOUGH_FOR_REFERENCE = 2
-_REFERENCE_WORK = 1e9
+_RANKING_WORK = 1e9
+# The near field is made of them all: so many rows and numbers at most.
+_NEAR_ROWS, _NEAR_NUMBERS = 100_000, 4_000_000
 # Folds of the cross-fitted calibration: models of 39 rows in 40 are near enough to the final one.
 _CALIBRATION_FOLDS = 40
 # Neighbours known of all rows, in multiples of K, from which folds take theirs.
@@ -130,12 +133,17 @@ class RankFit:
         )
 
     def _n_reference(self, n_others: int, n_training: int, d: int) -> int:
-        """Return how many of the rows that do not train are to rank those that do."""
+        """Return how many of the rows that do not train serve as reference."""
         if self.detector.calibration == "in-sample" or n_others < _ENOUGH_FOR_REFERENCE * n_training:
             return 0
-        n_reference = min(n_others // 2, int(_REFERENCE_WORK / (n_training * d)))
-        # Fewer than training rows find in a half of themselves are not worth while.
-        return n_reference if n_reference >= n_training // 2 else 0
+        half = n_others // 2
+        n_ranking = min(half, int(_RANKING_WORK / (n_training * d)))
+        if n_ranking < n_training // 2:
+            # Fewer than training rows find in a half of themselves are not worth while.
+            return 0
+        if not self.detector.near_field:
+            return n_ranking
+        return max(n_ranking, min(half, _NEAR_ROWS, _NEAR_NUMBERS // d))
 
     @property
     def cross_fits(self) -> bool:
@@ -157,6 +165,8 @@ class RankFit:
         some = None
         if self.reference is not None:
             some = self.reference[:: max(1, len(self.reference) // len(rows))]
+            at_most = int(_RANKING_WORK / rows.size)
+            ranking = self.reference[:: -(-len(self.reference) // at_most)]
         views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in self.scalings]
         if self.n_trials > 1:
             detector.selection_ = self._select(views, C)
@@ -164,7 +174,7 @@ class RankFit:
         which, multiple, at = np.unravel_index(best, (len(self.scalings), len(plan.bandwidths), len(C)))
         chosen, view = plan.bandwidths[multiple], views[which]
         if self.reference is not None:
-            view = view._replace(prepared=view.prepared.among(view.scaling.apply(self.reference)))
+            view = view._replace(prepared=view.prepared.among(view.scaling.apply(ranking)))
         weight = C[at] * view.prepared.n_pairs
         sigma = chosen.sigma(view.prepared.unit)
         ranker = view.prepared.solve(sigma, [weight])[0]
@@ -176,6 +186,8 @@ class RankFit:
         scorer = self._in_units_of_rows(ranker.scorer, view.scaling)
         # The theorem for in-sample ranks is about g itself, not about g rounded.
         detector.scorer_ = scorer if detector.calibration == "in-sample" else scorer.quickest()
+        if self.reference is not None and detector.near_field:
+            detector.scorer_ = self._with_near_field(detector.scorer_, views)
         relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
         fixed = self.scalings == (None,) and not relative and not detector.far_field
         detector._n_kernels = len(plan.bandwidths) if fixed else None
@@ -183,6 +195,18 @@ class RankFit:
         detector.n_iter_ = ranker.solution.n_iter
         detector.converged_ = ranker.solution.converged
         self._calibrate(view, chosen, weight)
+
+    def _with_near_field(self, scorer: KernelScorer, views: list[View]) -> KernelScorer:
+        """Return the scorer with a near field of the reference rows, which has as much say as g."""
+        assert self.reference is not None
+        # Of two ways to scale columns alike, one will do.
+        names = [view.name for view in views]
+        units = [view.scaling.scale for view in views if view.name != "robust" or "standard" not in names]
+        scores = scorer.score(self.training)
+        # A few outliers must not decide.
+        spread = float(np.clip(scores, *np.quantile(scores, (0.01, 0.99))).std())
+        near = NearField.of(self.reference, units, self.training, spread, self.detector.n_jobs)
+        return replace(scorer, near=near)
 
     def _in_units_of_rows(self, scorer: KernelScorer, scaling: Scaling) -> KernelScorer:
         """Return the scorer of scaled rows as one of rows as they come, that knows their ranges."""

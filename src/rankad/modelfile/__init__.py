@@ -64,7 +64,8 @@ def save(detector: RankAD | TableDetector, path: str | os.PathLike[str], *, rows
         Where to; any name will do, as "model.rankad".
     rows : bool
         Whether to save the training rows too. They are needed for explanations only; the landmarks, which are
-        needed in any case, are means of such rows (with ``landmarks="all"`` or "random", rows themselves).
+        needed in any case, are means of such rows (with ``landmarks="all"`` or "random", rows themselves). A
+        near field scores by rows, and cannot be saved without.
 
     Examples
     --------

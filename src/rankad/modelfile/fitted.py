@@ -14,6 +14,7 @@ from rankad.detectors.rank import RankAD
 from rankad.farfield import ColumnRanges
 from rankad.modelfile.container import digest
 from rankad.modelfile.fields import Arrays, Fields, Flaw
+from rankad.nearfield import NearField
 from rankad.scaling import Scaling
 from rankad.scorer import KernelScorer
 from rankad.selection import SelectionTable
@@ -48,6 +49,12 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
     detector._plan()
     parameters, notes = parameters_of(detector)
     scorer, calibration, selection = detector.scorer_, detector.calibration_, detector.selection_
+    if scorer.near is not None and not rows:
+        raise ValueError(
+            f"rows=False would leave out what this detector scores by: its near field compares with "
+            f"{len(scorer.near.rows):,} nominal rows. Fit with near_field=False for a model without rows, or "
+            f"save it with rows=True."
+        )
     nominal = getattr(detector, "nominal_rows_", None)
     fitted: dict[str, Any] = {
         "n_rows": int(detector.n_samples_fit_),
@@ -64,6 +71,7 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
         "recalibrated": bool(detector.recalibrated_),
         "far_field": bool(scorer.far_field),
         "single": bool(scorer.single),
+        "near": None,
         "selection": None,
         "training_sha256": detector._training_sha256 if nominal is None else digest(nominal),
     }
@@ -87,6 +95,10 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
     }
     if scorer.limits is not None:
         arrays["scorer.limits"] = np.stack(scorer.limits)
+    if scorer.near is not None:
+        near = scorer.near
+        fitted["near"] = {"n_hubs": near.n_hubs, "middle": near.middle, "weight": near.weight}
+        arrays |= {"near.rows": near.rows, "near.units": near.units, "near.floors": near.floors}
     if rows and nominal is not None:
         arrays["nominal_rows"] = nominal
     if selection is not None:
@@ -123,9 +135,8 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
         low, high, unit = take("scorer.limits", f8, 3, d, finite=False)
         _require(bool(((low <= high) & (unit > 0)).all()), "its array 'scorer.limits' holds no limits")
         limits = low, high, unit
-    detector.scorer_ = KernelScorer(
-        landmarks, coefficients, widths, far_field, limits, single=fitted.flag("single")
-    )
+    single, near = fitted.flag("single"), _near_from(fitted, arrays, d)
+    detector.scorer_ = KernelScorer(landmarks, coefficients, widths, far_field, limits, single, near)
     detector.scaling_ = Scaling(take("scaling.center", f8, d), take("scaling.scale", f8, d))
     _require(bool((detector.scaling_.scale > 0).all()), "its array 'scaling.scale' holds no scales above 0")
     ranges = ColumnRanges(
@@ -169,6 +180,20 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
         detector.feature_names_in_ = np.array(names, dtype=object)
     _test(detector, arrays)
     return detector
+
+
+def _near_from(fitted: Fields, arrays: Arrays, d: int) -> NearField | None:
+    if not fitted.has("near"):
+        return None
+    told, take = fitted.fields("near"), arrays.take
+    rows = take("near.rows", np.float64, "near rows", d)
+    units, floors = take("near.units", np.float64, "views", d), take("near.floors", np.float64, "views")
+    n_hubs = told.count("n_hubs", 1)
+    _require(n_hubs <= len(rows), f"its near field has {n_hubs} hubs among {len(rows):,} rows")
+    _require(len(units) > 0, "its near field has no scaling")
+    _require(bool((units > 0).all() and (floors > 0).all()), "its near field has units that are not above 0")
+    middle, weight = told.number("middle"), told.number("weight", above=0.0)
+    return NearField(rows, n_hubs, units, floors, middle, weight)
 
 
 def _require(holds: bool, otherwise: str) -> None:
@@ -222,7 +247,8 @@ def _test(detector: RankAD, arrays: Arrays) -> None:
     scores, p_values = take("tests.scores", np.float64, "tests"), take("tests.p_values", np.float64, "tests")
     with np.errstate(all="ignore"):
         far = min(np.abs((scorer.landmarks - scorer.landmarks[0]) / scorer.widths).max(), _FARTHEST)
-        slack = _TOLERANCE * (np.abs(scores) + np.abs(scorer.coefficients).sum() + far)
+        weight = 0.0 if scorer.near is None else scorer.near.weight
+        slack = _TOLERANCE * (np.abs(scores) + np.abs(scorer.coefficients).sum() + far + weight)
         off = np.abs(scorer.score(rows) - scores)
         within = off <= slack
     if not within.all():
