@@ -84,6 +84,14 @@ def model_bytes(saved_detector, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def near_bytes(tmp_path_factory):
+    """The bytes of the model file of a detector with a near field."""
+    path = tmp_path_factory.mktemp("models") / "near.rankad"
+    modelfile_cases.fitted_with_near_field().save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
 def data_folder():
     """The folder of the benchmark data sets, from RANKAD_DATA."""
     named = os.environ.get("RANKAD_DATA")

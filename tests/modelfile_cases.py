@@ -3,11 +3,13 @@
 import hashlib
 import json
 import struct
+from dataclasses import replace
 
 import numpy as np
 import polars
 
 from rankad import RankAD
+from rankad.nearfield import NearField
 from rankad.tables import TableDetector
 
 _UNITS = np.array([1.0, 30.0, 0.01])
@@ -27,6 +29,14 @@ def others():
 def fitted():
     """A detector with every stage in it, selection too."""
     return RankAD(landmarks=15, bandwidth=["D_K", "2 D_K"], C=0.1, random_state=0).fit(nominal())
+
+
+def fitted_with_near_field():
+    """The same with a near field, as detectors of many rows have one."""
+    detector = fitted()
+    near = NearField.of(np.vstack([nominal(), others()[:200]]), [_UNITS, np.ones(3)], nominal(), 1.0)
+    detector.scorer_ = replace(detector.scorer_, near=near)
+    return detector
 
 
 def table(n=80, seed=11):

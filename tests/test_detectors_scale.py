@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 
 from rankad import KLPE, RankAD
 from rankad.detectors import fitting
+from rankad.scaling import fit_scaling
 
 
 def rows_of(n, d=3, seed=11):
@@ -262,11 +264,79 @@ def test_ranks_come_from_the_reference():
 
 
 @pytest.mark.usefixtures("small_limits")
-def test_the_reference_is_no_larger_than_its_work(monkeypatch):
-    monkeypatch.setattr(fitting, "_REFERENCE_WORK", 100 * 3 * 50)
-    detector = _quick().fit(rows_of(500))
+def test_without_a_near_field_the_reference_is_no_larger_than_its_work(monkeypatch):
+    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 50)
+    detector = _quick(near_field=False).fit(rows_of(500))
     assert len(detector.reference_rows_) == 50
     assert detector.calibration_.scores.size == 350
+    assert detector.scorer_.near is None
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize(
+    ("limits", "n_reference"),
+    [({}, 450), ({"_NEAR_ROWS": 300}, 300), ({"_NEAR_NUMBERS": 3 * 250 + 2}, 250), ({"_NEAR_ROWS": 60}, 70)],
+)
+def test_the_near_field_has_limits_of_its_own(monkeypatch, limits, n_reference):
+    """Ranks come from every so many-th of its rows, 70 at most."""
+    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 70)
+    for name, value in limits.items():
+        monkeypatch.setattr(fitting, name, value)
+    rows = rows_of(1_001)
+    detector = _quick(n_neighbors=7).fit(rows)
+    assert len(detector.reference_rows_) == n_reference
+    near = rows[detector.reference_rows_]
+    np.testing.assert_array_equal(np.unique(detector.scorer_.near.rows, axis=0), np.unique(near, axis=0))
+    step = -(-n_reference // 70)
+    gaps = np.sqrt(((rows[detector.training_rows_][:, None, :] - near[None, ::step]) ** 2).sum(axis=2))
+    statistic = np.sort(gaps, axis=1)[:, :7].mean(axis=1)
+    expected = [np.mean(statistic >= value - 1e-12) for value in statistic]
+    np.testing.assert_allclose(detector.ranks_, expected, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_the_near_field_has_as_much_say_as_the_landmarks():
+    rows = rows_of(600)
+    detector = _quick().fit(rows)
+    scorer, training = detector.scorer_, rows[detector.training_rows_]
+    landmarks = replace(scorer, near=None)
+    np.testing.assert_allclose(
+        scorer.score(rows), landmarks.score(rows) - scorer.near.losses(rows), rtol=0, atol=1e-12
+    )
+    scores = landmarks.score(training)
+    low, high = np.quantile(scores, [0.01, 0.99])
+    assert scorer.near.losses(training).std() == pytest.approx(np.clip(scores, low, high).std())
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize(("scaling", "names"), [("auto", ["standard", None]), ("robust", ["robust"])])
+def test_the_near_field_looks_in_two_scalings_or_the_one_that_is_asked_for(scaling, names):
+    rows = rows_of(600) * [1.0, 100.0, 0.1]
+    detector = RankAD(landmarks=20, scaling=scaling, random_state=0).fit(rows)
+    scales = [fit_scaling(rows[detector.training_rows_], name).scale for name in names]
+    units = detector.scorer_.near.units
+    np.testing.assert_allclose(
+        np.sort(units / units[:, :1], axis=0), np.sort([scale / scale[0] for scale in scales], axis=0)
+    )
+
+
+def test_a_gap_between_landmarks_is_seen():
+    """A hole of a fiftieth of a square's width, where 250 landmarks stand a sixteenth apart."""
+    rng = np.random.default_rng(0)
+    rows = rng.random((20_500, 2))
+    rows = rows[np.hypot(*(rows - 0.5).T) > 0.02]
+    hole = 0.5 + 0.003 * rng.standard_normal((50, 2))
+    found = {}
+    for near_field in (True, False):
+        detector = RankAD(near_field=near_field, scaling=None, bandwidth="4 D_K", C=1e-3, random_state=0).fit(
+            rows
+        )
+        found[near_field] = np.median(detector.p_values(hole))
+    assert found[True] < 0.02 < 0.2 < found[False]
+
+
+def test_small_fits_have_no_near_field():
+    assert _quick().fit(rows_of(200)).scorer_.near is None
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -301,7 +371,7 @@ def test_too_many_neighbors_for_the_rows_that_select_are_named():
 @pytest.mark.usefixtures("small_limits")
 def test_a_small_reference_is_none(monkeypatch):
     """Forty rows are fewer than a half of the hundred that train; so few could be fewer than K."""
-    monkeypatch.setattr(fitting, "_REFERENCE_WORK", 100 * 3 * 40)
+    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 40)
     detector = _quick(n_neighbors=45).fit(rows_of(500))
     assert len(detector.reference_rows_) == 0
     assert detector.calibration_.scores.size == 400

@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 import modelfile_cases as cases
 import rankad
 from rankad import KLPE, ModelFileError, RankAD, TableDetector, load
+from rankad.detectors import fitting
 from rankad.modelfile import read_card, save
 from rankad.selection import SelectionTable
 
@@ -120,6 +121,7 @@ def test_a_fit_of_many_rows_with_some_for_reference(quick_rankad, tmp_path):
     rows = np.random.default_rng(5).normal(size=(16_000, 2))
     detector = quick_rankad().fit(rows)
     assert len(detector.reference_rows_) > 0
+    assert detector.scorer_.near is not None
     detector.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     _assert_same(_attributes(loaded), _attributes(detector))
@@ -127,6 +129,18 @@ def test_a_fit_of_many_rows_with_some_for_reference(quick_rankad, tmp_path):
     card = read_card(tmp_path / "model")
     assert (card.n_rows, card.n_training) == (16_000, 5_000)
     assert card.n_calibrating == detector.calibration_.scores.size == 11_000 - len(detector.reference_rows_)
+
+
+def test_a_near_field_is_not_saved_without_its_rows(quick_rankad, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    rows = np.random.default_rng(5).normal(size=(500, 2))
+    detector = quick_rankad().fit(rows)
+    with pytest.raises(ValueError, match=r"rows=False .* 200 nominal rows\. Fit with near_field=False"):
+        detector.save(tmp_path / "model", rows=False)
+    assert not list(tmp_path.iterdir())
+    detector = quick_rankad(near_field=False).fit(rows)
+    detector.save(tmp_path / "model", rows=False)
+    np.testing.assert_array_equal(load(tmp_path / "model").p_values(rows), detector.p_values(rows))
 
 
 def test_constant_columns_and_one_column(quick_rankad, tmp_path):

@@ -191,6 +191,26 @@ def test_arrays_that_do_not_fit_are_refused_even_if_signed(model_bytes, name, ch
     assert re.search(reason, said), said
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        ("near.rows", lambda a: None, "lacks the array 'near.rows'"),
+        ("near.rows", lambda a: a[:, :2], r"shape \(320, 2\) where \(320, 3\) is needed"),
+        ("near.rows", lambda a: a[:2], "its near field has 3 hubs among 2 rows"),
+        ("near.rows", _set((0, 0), np.nan), "not finite"),
+        ("near.rows", lambda a: a + 1.0, "test rows score otherwise here"),
+        ("near.units", _set((1, 2), 0.0), "its near field has units that are not above 0"),
+        ("near.units", _set((0, 0), 5e-324), "test rows score otherwise here"),
+        ("near.units", lambda a: a[:0], "'near.floors' has shape"),
+        ("near.floors", _set(0, -1.0), "its near field has units that are not above 0"),
+        ("near.floors", lambda a: a[:1], "'near.floors' has shape"),
+    ],
+)
+def test_near_fields_that_do_not_fit_are_refused_even_if_signed(near_bytes, name, change, reason, tmp_path):
+    said = _refused(_with_array(near_bytes, name, _changed_or_none(change)), tmp_path / "model")
+    assert re.search(reason, said), said
+
+
 def _changed_or_none(change):
     def changed(array):
         found = change(array)
@@ -236,12 +256,33 @@ def _changed_or_none(change):
     ],
 )
 def test_headers_that_do_not_fit_are_refused_even_if_signed(model_bytes, where, value, reason, tmp_path):
+    forged = cases.with_header(model_bytes, _setting(where, value))
+    assert re.search(reason, _refused(forged, tmp_path / "model"))
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "reason"),
+    [
+        (("near",), None, "test rows score otherwise here"),
+        (("near",), 7, "something else than an object in 'near'"),
+        (("near", "n_hubs"), 0, "has 0 in 'n_hubs', which should be at least 1"),
+        (("near", "n_hubs"), 321, "its near field has 321 hubs among 320 rows"),
+        (("near", "weight"), 0.0, "has 0 in 'weight', out of range"),
+        (("near", "middle"), 3.0, "test rows score otherwise here"),
+    ],
+)
+def test_headers_of_near_fields_are_checked_too(near_bytes, where, value, reason, tmp_path):
+    forged = cases.with_header(near_bytes, _setting(("fitted", *where), value))
+    assert re.search(reason, _refused(forged, tmp_path / "model"))
+
+
+def _setting(where, value):
     def edit(header):
         for key in where[:-1]:
             header = header[key]
         header[where[-1]] = value
 
-    assert re.search(reason, _refused(cases.with_header(model_bytes, edit), tmp_path / "model"))
+    return edit
 
 
 def _mutated(header, rng):
@@ -302,12 +343,13 @@ def _mutated_array(array, rng):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-def test_hundreds_of_signed_forgeries_are_refused_or_harmless(model_bytes, tmp_path):
+@pytest.mark.parametrize("whose", ["model_bytes", "near_bytes"])
+def test_hundreds_of_signed_forgeries_are_refused_or_harmless(request, whose, tmp_path):
     """What gets through must still answer: nothing may crash later that was let in."""
-    rng = np.random.default_rng(10)
+    rng, model_bytes = np.random.default_rng(10), request.getfixturevalue(whose)
     path, rows, refused = tmp_path / "model", cases.others()[:50], 0
     names = sorted(json.loads(cases.taken_apart(model_bytes)[0]["__metadata__"]["rankad"])["arrays"])
-    n = 600
+    n = 400
     for turn in range(n):
         if turn % 2:
             data = cases.with_header(model_bytes, lambda header: _mutated(header, rng))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,8 @@ __all__ = ["NearField"]
 _VISITED = 4
 # Logarithms begin at this fraction of the median distance: where rows repeat, many distances are zero.
 _FLOOR = 1e-3
+# Logarithms that vary no more than this differ by rounding alone.
+_ALIKE = 1e-6
 # Beyond this a place may as well be anywhere, and a distance is as good as infinite.
 _FARTHEST, _MOST = 1e30, 1e15
 # About a hub are at least so many rows, on average.
@@ -84,19 +86,18 @@ class NearField:
         n_hubs = max(1, min(math.isqrt(8 * len(kept)), len(kept) // _CELL, n_distinct))
         hubs = np.arange(n_hubs) * n_distinct // n_hubs
         kept = np.concatenate([kept[hubs], np.delete(kept, hubs)])
-        # Distances of about one, which float32 has room for.
-        alike = [unit * ((rows.std(axis=0) / unit).max() or 1.0) for unit in units]
-        near = cls(rows[kept], n_hubs, np.array(alike), np.ones(len(alike)), 0.0, 1.0)
-        layout = _lay_out(near.rows, n_hubs, near.units, n_jobs)
+        rows = rows[kept]
+        own = np.array([unit * _size(rows, unit) for unit in units])
+        layout = _lay_out(rows, n_hubs, own, n_jobs)
         distances = layout.distances(others)
         floors = np.array(
             [_FLOOR * (np.median(found[found > 0]) if found.any() else 1.0) for found in distances]
         )
         logarithms = _mean_logarithms(distances, floors)
-        weight = spread / float(logarithms.std() or math.inf)
-        if not weight > 0:
+        deviation = float(logarithms.std())
+        if not (deviation > _ALIKE and spread > 0):
             return None
-        near = replace(near, floors=floors, middle=float(logarithms.mean()), weight=weight)
+        near = cls(rows, n_hubs, own, floors, float(logarithms.mean()), spread / deviation)
         near.__dict__["_layout"] = layout
         return near
 
@@ -128,6 +129,17 @@ class _Layout(NamedTuple):
         n_hubs = self.begins.shape[1] - 1
         near_distances(rows, *self, min(_VISITED, n_hubs), found)
         return np.minimum(found, _MOST, out=found)
+
+
+def _size(rows: Floats, unit: Floats) -> float:
+    """Return about how far rows lie from the median one: in that unit, float32 has room for their distances.
+
+    A tenth of them may lie anywhere.
+    """
+    with np.errstate(over="ignore"):
+        far = np.abs((rows - np.median(rows, axis=0)) / unit).max(axis=1)
+    size = float(np.quantile(far, 0.9)) or float(far.max())
+    return size if 0 < size < math.inf else 1.0
 
 
 def _mean_logarithms(distances: Floats, floors: Floats) -> Floats:
