@@ -104,6 +104,7 @@ def table(record: dict[str, Any]) -> Table:
         row = [seconds_text(time) for time in times]
     notes = [
         f"Medians of {record['starts']} fresh processes, after one that does not count. The model is loaded "
-        "from its file by a process that has imported RankAD and compiled nothing: numba's cache has it."
+        "from its file by a process that has imported RankAD, which leaves numba to `load`, and compiled "
+        "nothing: numba's cache has it."
     ]
     return Table("start", "Start", columns, [row], notes)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import oracles
-import rankad.levels
+from rankad import _counts
 from rankad.levels import TAIL_CUTS, count_pairs, disagreement, quantize, resolve_cuts
 
 # --------------------------------------------------------------------------------------------- quantizing
@@ -159,7 +159,7 @@ def test_disagreement_sees_only_the_order_of_scores_and_levels():
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
 def test_scores_that_are_not_numbers_are_named(monkeypatch):
     # Let through, NaN would keep the compiled loop going for ever: use Python's, which can be interrupted.
-    monkeypatch.setattr(rankad.levels, "_wrong_order", rankad.levels._wrong_order.py_func)
+    monkeypatch.setattr(_counts, "wrong_order", _counts.wrong_order.py_func)
 
     def give_up(*_):
         raise TimeoutError("disagreement does not return when a score is NaN")

@@ -57,6 +57,21 @@ def test_importing_rankad_brings_no_plotting_and_no_data_frames():
     assert run(code).strip() == "[] []"
 
 
+def test_detectors_are_imported_without_numba():
+    # Nor do they bring more of SciPy and scikit-learn than scikit-learn's own detectors do.
+    heavy = "{name for name in sys.modules if name.startswith(('llvmlite', 'numba', 'scipy', 'sklearn'))}"
+    code = f"""
+import sys, sklearn.svm
+before = {heavy}
+from rankad import KLPE, EpsilonLPE, RankAD
+print(sorted({heavy} - before))
+for detector in (KLPE, EpsilonLPE, RankAD):
+    repr(detector())
+print(sorted({{"llvmlite", "numba"}} & set(sys.modules)))
+"""
+    assert run(code).splitlines() == ["[]", "[]"]
+
+
 def test_rankad_works_where_neither_plotting_nor_data_frames_are_installed():
     code = """
 import sys

@@ -37,8 +37,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # When they are asked for: tables need polars, which is an extra, and scikit-learn and numba take seconds
-    # to import, which the command's --help and completion need not wait for.
+    # When they are asked for: tables need polars, which is an extra, and scikit-learn takes seconds to
+    # import, which the command's --help and completion need not wait for.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(_HOMES[name]), name)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtrik, betaincinv
@@ -97,7 +97,7 @@ class Calibration:
     def p_values(self, scores: ArrayLike) -> Floats:
         """Return ``(1 + #{nominal scores <= score}) / (n + 1)``: paper, Algorithm 1, step 3(b)."""
         values = np.asarray(scores, dtype=np.float64)
-        shares = _shares(self.scores, np.ascontiguousarray(values).reshape(-1))
+        shares = _shares_below()(self.scores, np.ascontiguousarray(values).reshape(-1))
         return np.asarray(shares.reshape(values.shape))
 
     def n_below(self, alpha: float) -> int:
@@ -125,28 +125,12 @@ def n_attainable(n: int, alpha: float) -> int:
     return r
 
 
-# Searches made side by side: each has to wait for memory at every step, and all wait together.
-_SEARCHES = 8
+@cache
+def _shares_below() -> Any:
+    # Kept, since to import it again would take as long as to search.
+    from rankad._counts import shares_below
 
-
-@numba.njit(cache=True, nogil=True)
-def _shares(ordered, values):  # type: ignore[no-untyped-def]
-    """Return ``(1 + #{ordered <= value}) / (n + 1)`` for every value, by halving; NaN for NaN."""
-    n, shares = ordered.shape[0], np.empty(values.shape[0])
-    lower = np.zeros(_SEARCHES, dtype=np.int64)
-    for begin in range(0, values.shape[0], _SEARCHES):
-        several = min(_SEARCHES, values.shape[0] - begin)
-        lower[:] = 0
-        left = n
-        while left > 0:
-            half = (left + 1) // 2
-            for at in range(several):
-                lower[at] += half if ordered[lower[at] + half - 1] <= values[begin + at] else 0
-            left -= half
-        for at in range(several):
-            value = values[begin + at]
-            shares[begin + at] = np.nan if np.isnan(value) else (1 + lower[at]) / (n + 1)
-    return shares
+    return shares_below
 
 
 def beta_bound(

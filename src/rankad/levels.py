@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from numbers import Real
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -83,6 +82,8 @@ def disagreement(scores: ArrayLike, levels: ArrayLike) -> float:
     >>> disagreement([3.0, 2.0, 2.0], [3, 2, 1])
     0.16666666666666666
     """
+    from rankad._counts import wrong_order
+
     f = np.asarray(scores, dtype=np.float64)
     labels = np.asarray(levels)
     if np.isnan(f).any():
@@ -92,39 +93,5 @@ def disagreement(scores: ArrayLike, levels: ArrayLike) -> float:
         return 0.5
     distinct, compact = np.unique(labels, return_inverse=True)
     order = np.argsort(f, kind="stable")
-    wrong = _wrong_order(f[order], compact[order].astype(np.int64) + 1, len(distinct))
+    wrong = wrong_order(f[order], compact[order].astype(np.int64) + 1, len(distinct))
     return float(wrong / pairs)
-
-
-@numba.njit(cache=True, nogil=True)
-def _wrong_order(f, levels, n_levels):  # type: ignore[no-untyped-def]
-    """Count inversions of ascending `f` with `levels` by a Fenwick tree; tied scores count one half."""
-    n = f.shape[0]
-    below = np.zeros(n_levels + 1)
-    tied = np.zeros(n_levels + 1)
-    wrong = 0.0
-    begin = 0
-    while begin < n:
-        end = begin
-        while end < n and f[end] == f[begin]:
-            end += 1
-        # Rows already in the tree score lower; those of a higher level are ordered wrongly.
-        for row in range(begin, end):
-            node = levels[row]
-            seen = 0.0
-            while node > 0:
-                seen += below[node]
-                node -= node & -node
-            wrong += begin - seen
-        for row in range(begin, end):
-            node = levels[row]
-            while node <= n_levels:
-                below[node] += 1.0
-                node += node & -node
-            # Tied with those of another level seen in this run so far: one half each.
-            wrong += 0.5 * (row - begin - tied[levels[row]])
-            tied[levels[row]] += 1.0
-        for row in range(begin, end):
-            tied[levels[row]] = 0.0
-        begin = end
-    return wrong

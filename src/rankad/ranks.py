@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -114,6 +113,8 @@ def resampled_ranks(splits: Iterable[Floats], halves: Bools) -> Floats:
     halves : ndarray of bool, shape (n_splits, n)
         True marks the first half.
     """
+    from rankad._counts import add_ranks_in_halves
+
     total = np.zeros(halves.shape[1])
     for number, (split, half) in enumerate(zip(splits, halves, strict=True)):
         density = np.asarray(split)
@@ -122,27 +123,5 @@ def resampled_ranks(splits: Iterable[Floats], halves: Bools) -> Floats:
                 f"splits must hold one number for each of {half.size} rows, got shape {density.shape} for "
                 f"halving {number}."
             )
-        _add_ranks_in_halves(density, np.argsort(density), half, total)
+        add_ranks_in_halves(density, np.argsort(density), half, total)
     return total / len(halves)
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_ranks_in_halves(density, order, half, total):  # type: ignore[no-untyped-def]
-    """Add to the totals each row's `density_ranks` within its own half; `order` sorts all rows by density."""
-    n = order.shape[0]
-    sizes = np.zeros(2)
-    for row in range(n):
-        sizes[np.int64(half[row])] += 1.0
-    below = np.zeros(2)
-    begin = 0
-    while begin < n:
-        # Rows of one density count each other.
-        below[np.int64(half[order[begin]])] += 1.0
-        end = begin + 1
-        while end < n and density[order[end]] == density[order[begin]]:
-            below[np.int64(half[order[end]])] += 1.0
-            end += 1
-        for position in range(begin, end):
-            side = np.int64(half[order[position]])
-            total[order[position]] += below[side] / sizes[side]
-        begin = end

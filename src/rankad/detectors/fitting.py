@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from rankad._arrays import Floats, Ints
 from rankad._progress import Progress
 from rankad.calibration import Calibration
-from rankad.detectors.plan import Plan
-from rankad.detectors.ranker import Bandwidth, PreparedRows, Recipe
+from rankad.detectors.plan import Bandwidth, Plan
+from rankad.detectors.ranker import PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
 from rankad.levels import disagreement
 from rankad.nearfield import NearField

@@ -14,7 +14,6 @@ from rankad._checks import check_choice, check_run, check_unit, resolve_neighbor
 from rankad.calibration import Calibration, Kind
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.rows import validate_rows
-from rankad.neighbors import nearest_neighbors, radius_counts
 from rankad.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.scaling import Scaling, fit_scaling
 
@@ -194,6 +193,8 @@ class KLPE(_LocalDensityDetector):
         self.n_neighbors_ = k
 
     def _density(self, reference: Floats, queries: Floats | None) -> Floats:
+        from rankad.neighbors import nearest_neighbors
+
         needed = neighbors_needed(self.n_neighbors_, self._statistic)
         found = nearest_neighbors(reference, needed, queries, n_jobs=self.n_jobs)
         return -knn_statistic(found.distances, self.n_neighbors_, self._statistic)
@@ -276,6 +277,8 @@ class EpsilonLPE(_LocalDensityDetector):
         if self.radius != "auto":
             self.radius_ = float(self.radius)
             return
+        from rankad.neighbors import nearest_neighbors
+
         k = auto_neighbors(len(self.reference_))
         distances = nearest_neighbors(self.reference_, k, n_jobs=self.n_jobs).distances[:, -1]
         # Where nearly all rows are duplicates, the others tell the scale.
@@ -285,5 +288,7 @@ class EpsilonLPE(_LocalDensityDetector):
         )
 
     def _density(self, reference: Floats, queries: Floats | None) -> Floats:
+        from rankad.neighbors import radius_counts
+
         counts = radius_counts(reference, self.radius_, queries, n_jobs=self.n_jobs)
         return counts.astype(np.float64)

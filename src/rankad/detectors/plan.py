@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankad._checks import check_choice, is_count
-from rankad.detectors.ranker import Bandwidth
 from rankad.selection import PAPER_C, PAPER_MULTIPLES
 
-__all__ = ["Plan", "resolve_C", "resolve_bandwidths", "resolve_landmarks", "resolve_scalings"]
+__all__ = ["Bandwidth", "Plan", "resolve_C", "resolve_bandwidths", "resolve_landmarks", "resolve_scalings"]
 
 # What bandwidth="auto" tries, in multiples of D_K.
 AUTO_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -20,6 +19,17 @@ AUTO_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 AUTO_SCALINGS = ("standard", "robust", None)
 # More landmarks than there can be rows: every distinct row is one.
 _ALL = 2**31
+
+
+class Bandwidth(NamedTuple):
+    """A bandwidth: sigma itself, or a multiple of D_K."""
+
+    value: float
+    relative: bool
+
+    def sigma(self, unit: float) -> float:
+        """Return sigma where D_K is `unit`."""
+        return self.value * unit if self.relative else self.value
 
 
 class Plan(NamedTuple):

@@ -16,18 +16,16 @@ from rankad._checks import check_choice, check_run, check_share, check_unit, res
 from rankad._threads import one_blas_thread
 from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
 from rankad.detectors.base import CalibratedDetector
-from rankad.detectors.fitting import RankFit
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
-from rankad.detectors.trimming import suspects
 from rankad.farfield import ColumnRanges
 from rankad.levels import resolve_cuts
 from rankad.scaling import Scaling
-from rankad.scorer import KernelScorer
 from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
     from rankad.explanations import Explanation
+    from rankad.scorer import KernelScorer
 
 __all__ = ["RankAD"]
 
@@ -242,6 +240,9 @@ class RankAD(CalibratedDetector):
         return self
 
     def _fit(self, plan: Plan, rows: Floats) -> None:
+        from rankad.detectors.fitting import RankFit
+        from rankad.detectors.trimming import suspects
+
         kept, n_left = np.arange(len(rows)), len(rows) - int(self.trim * len(rows))
         if n_left < _LEAST_ROWS:
             raise ValueError(

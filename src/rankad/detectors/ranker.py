@@ -31,23 +31,12 @@ from rankad.ranksvm import RankSVMSolution, solve_path
 from rankad.scaling import fit_scaling
 from rankad.scorer import KernelScorer
 
-__all__ = ["Bandwidth", "FittedRanker", "PreparedRows", "Recipe"]
+__all__ = ["FittedRanker", "PreparedRows", "Recipe"]
 
 # How many random halvings the ranks are averaged over (the paper's section 6.1).
 N_HALVINGS = 20
 # The point at infinity weighs like a level of a third of the rows.
 FAR_SHARE = 1 / 3
-
-
-class Bandwidth(NamedTuple):
-    """A bandwidth: sigma itself, or a multiple of D_K."""
-
-    value: float
-    relative: bool
-
-    def sigma(self, unit: float) -> float:
-        """Return sigma where D_K is `unit`."""
-        return self.value * unit if self.relative else self.value
 
 
 @dataclass(frozen=True)
