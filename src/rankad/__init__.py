@@ -4,6 +4,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from rankad._collector import no_collection
+
 if TYPE_CHECKING:
     from rankad.calibration import Calibration, FalseAlarmBound
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
@@ -41,7 +43,8 @@ def __getattr__(name: str) -> Any:
     # import, which the command's --help and completion need not wait for.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
+    with no_collection():
+        found = getattr(import_module(_HOMES[name]), name)
     globals()[name] = found
     return found
 

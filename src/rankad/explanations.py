@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -13,6 +11,7 @@ import numpy as np
 
 from rankad._arrays import Floats
 from rankad._checks import check_unit, is_count
+from rankad._collector import no_collection
 from rankad._threads import in_blocks
 from rankad.detectors.rows import validate_rows
 from rankad.reasons import Search
@@ -239,21 +238,9 @@ class Explainer:
             own = None if values is None else [of_group[begin:end] for of_group in values]
             return self._tell(rows[begin:end], own)
 
-        with _no_collection():
+        with no_collection():
             parts = in_blocks(block, len(rows), self._most, self._n_jobs, few=_FEW)
         return [explanation for part in parts for explanation in part]
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from going through hundreds of thousands of new tuples again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _check_groups(groups: Sequence[Sequence[int]] | None, d: int) -> tuple[tuple[int, ...], ...]:

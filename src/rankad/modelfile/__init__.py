@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rankad._collector import no_collection
 from rankad.detectors.rank import RankAD
 from rankad.modelfile.atomic import write_whole
 from rankad.modelfile.card import KINDS, SCHEMA, ModelCard, card_from, check_schema, provenance
@@ -141,7 +142,8 @@ def load(path: str | os.PathLike[str]) -> RankAD | TableDetector:
     ModelFileError
         If the file is not a whole and unaltered model that this version of rankad can read.
     """
-    with _named(path) as name:
+    # numba makes them, which the first to load imports.
+    with no_collection(), _named(path) as name:
         contents = unpack(name, lambda array: True)
         header, arrays = contents.header, Arrays(contents.arrays)
         check_schema(header)

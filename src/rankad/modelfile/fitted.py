@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,11 @@ from rankad.detectors.rank import RankAD
 from rankad.farfield import ColumnRanges
 from rankad.modelfile.container import digest
 from rankad.modelfile.fields import Arrays, Fields, Flaw
-from rankad.nearfield import NearField
 from rankad.scaling import Scaling
-from rankad.scorer import KernelScorer
 from rankad.selection import SelectionTable
+
+if TYPE_CHECKING:
+    from rankad.nearfield import NearField
 
 __all__ = ["CALIBRATIONS", "Parts", "parameters_of", "rankad_from", "rankad_parts", "selection_from"]
 
@@ -123,6 +124,8 @@ def _test_rows(detector: RankAD) -> Floats:
 
 def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
     """Put a RankAD together again, or raise a `Flaw`."""
+    from rankad.scorer import KernelScorer
+
     detector = _unfitted(parameters)
     f8, i8, take = np.float64, np.int64, arrays.take
     n, d = fitted.count("n_rows", 1), fitted.count("n_columns", 1)
@@ -185,6 +188,8 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
 def _near_from(fitted: Fields, arrays: Arrays, d: int) -> NearField | None:
     if not fitted.has("near"):
         return None
+    from rankad.nearfield import NearField
+
     told, take = fitted.fields("near"), arrays.take
     rows = take("near.rows", np.float64, "near rows", d)
     units, floors = take("near.units", np.float64, "views", d), take("near.floors", np.float64, "views")

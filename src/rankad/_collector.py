@@ -1,0 +1,21 @@
+"""A rest for the garbage collector where very many objects are made that stay."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["no_collection"]
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the collector from going through hundreds of thousands of new objects again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
