@@ -11,11 +11,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import bars, fits, landmarks, pictures, report, roofline, scoring, stages, startup, stream
+from benchmarks import (
+    bars,
+    fits,
+    landmarks,
+    near,
+    pictures,
+    report,
+    roofline,
+    scoring,
+    stages,
+    startup,
+    stream,
+)
 from benchmarks.process import available_cores
 from benchmarks.report import print_bars
 from benchmarks.rows import prepare
-from benchmarks.settings import Bench
+from benchmarks.settings import Bench, Sizes
 from rankad.experiments.cells import CellStore
 from rankad.experiments.datasets import DatasetError
 
@@ -37,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="rankad-bench-") as folder:
         bench = Bench(given.out, Path(folder), given.quick)
         try:
-            prepare(bench.rows, sorted({*bench.sizes.fits, bench.sizes.published}), _SEED, given.data)
+            sizes = bench.sizes
+            prepare(bench.rows, sorted({*sizes.fits, sizes.published}), _SEED, given.data)
+            near.prepare(bench.rows, sizes.large_sets, sizes.draws, Sizes().many, given.data)
         except DatasetError as error:
             parser.exit(2, f"{error}\n")
         results = measure_all(bench, _store(bench))
@@ -46,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         *scoring.tables(results["scoring"], bench),
         *fits.tables(results["fits"], results["published"], bench),
         landmarks.table(results["landmarks"], bench),
+        near.table(results["near"], bench),
         roofline.table(results["roofline"]),
         *stages.tables(results["stages"], bench),
         stream.table(results["stream"]),
@@ -65,6 +80,7 @@ def measure_all(bench: Bench, store: CellStore) -> dict[str, Any]:
         "fits": fits.run(bench, store),
         "scoring": scoring.run(bench, store),
         "landmarks": landmarks.run(bench, store),
+        "near": near.run(bench, store),
         "roofline": roofline.run(bench, store),
         "stages": stages.run(bench, store),
         "start": startup.run(bench, store),

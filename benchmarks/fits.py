@@ -27,8 +27,8 @@ __all__ = ["expected_seconds", "fit_one", "published", "run", "tables", "warm_up
 _REPEATS, _BUDGET = 3, 10.0
 # Enough rows for every compiled function, and few enough to take no time.
 _WARM_UP_ROWS = 300
-# More than RankAD trains on, so that what is compiled for many rows is compiled.
-_COMPILED_ROWS = 6_000
+# Enough for a near field, so that what is compiled for many rows is compiled.
+_COMPILED_ROWS = 15_000
 
 
 def warm_up(detector: Detector, rows: Floats) -> None:

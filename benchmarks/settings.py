@@ -29,7 +29,9 @@ class Sizes(NamedTuple):
         Training rows of ``RankAD.as_published()``.
     landmarks : tuple of int
     draws : int
-        Draws of training rows that the landmarks' curve averages over.
+        Draws of training rows that the landmarks' curve and the near field's figures average over.
+    large_sets : tuple of str
+        Data sets on which fits with and without a near field are compared; `many` rows of them at most.
     columns, landmark_counts : tuple of int
         d and s of the roofline.
     stream_bytes : int
@@ -50,6 +52,7 @@ class Sizes(NamedTuple):
     published: int = 2_000
     landmarks: tuple[int, ...] = (25, 50, 100, 250, 500, 1_000)
     draws: int = 3
+    large_sets: tuple[str, ...] = ("cover", "http", "shuttle", "smtp")
     columns: tuple[int, ...] = (3, 10, 36)
     landmark_counts: tuple[int, ...] = (50, 200, 500, 2_000)
     stream_bytes: int = 10_000_000_000
@@ -69,6 +72,7 @@ _QUICK = Sizes(
     published=200,
     landmarks=(25, 100, 250),
     draws=1,
+    large_sets=("shuttle",),
     columns=(3, 10),
     landmark_counts=(50, 200),
     stream_bytes=200_000_000,
