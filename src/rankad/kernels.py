@@ -183,19 +183,35 @@ def rbf_kernel(rows: Floats, landmarks: Floats, sigma: float) -> Floats:
     array([[1.        ],
            [0.36787944]])
     """
-    return _exponentiate(squared_distances(rows, landmarks), sigma)
+    squared = squared_distances(rows, landmarks)
+    return np.ascontiguousarray(_exponentiate(squared, np.arange(squared.shape[1]), sigma))
 
 
-def _exponentiate(squared: Floats, sigma: float) -> Floats:
+def _exponentiate(squared: Floats, columns: Ints, sigma: float) -> Floats:
+    """Return kernel values, of some columns of squared distances, column by column in memory."""
     if not (math.isfinite(sigma) and sigma > 0):
         raise ValueError(f"sigma must be finite and > 0, got {sigma!r}.")
-    with np.errstate(over="ignore"):
-        values = squared / -float(sigma)
-        values /= sigma
-    negligible = values < -NEGLIGIBLE
-    np.exp(values, out=values)
-    values[negligible] = 0.0
-    return values
+    if 2 * len(columns) < squared.shape[1]:
+        squared, columns = np.ascontiguousarray(squared[:, columns]), np.arange(len(columns))
+    values = np.empty((len(squared), len(columns)), order="F")
+    _exponents(squared, columns, float(sigma), values.T)
+    return np.exp(values, out=values)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _exponents(squared, columns, sigma, out):  # type: ignore[no-untyped-def]
+    """Fill in ``-q / sigma^2``, of columns in turn; minus infinity where the kernel is as good as zero."""
+    n, s = squared.shape
+    block = np.empty((_BLOCK, s))
+    for begin in range(0, n, _BLOCK):
+        several = min(_BLOCK, n - begin)
+        for row in range(several):
+            for column in range(s):
+                value = squared[begin + row, column] / -sigma / sigma
+                block[row, column] = -np.inf if value < -NEGLIGIBLE else value
+        for at in range(columns.shape[0]):
+            for row in range(several):
+                out[at, begin + row] = block[row, columns[at]]
 
 
 class KernelFeatures(NamedTuple):
@@ -243,11 +259,11 @@ class KernelMap:
 
     def features(self, sigma: float) -> KernelFeatures:
         """Return the features of the rows at bandwidth `sigma`."""
-        among = _exponentiate(self._among, sigma)
+        among = _exponentiate(self._among, np.arange(len(self._among)), sigma)
         found, pivots, rank, _ = dpstrf(among, tol=TOLERANCE, lower=1)
         factor = np.tril(found[:rank, :rank])
         chosen = pivots[:rank].astype(np.int64) - 1
-        between = _exponentiate(self._between[:, chosen], sigma)
+        between = _exponentiate(self._between, chosen, sigma)
         return KernelFeatures(_unmixed(between, factor), factor, chosen, len(among))
 
 

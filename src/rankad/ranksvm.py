@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
+import numba
 import numpy as np
 from scipy import linalg
 
@@ -33,7 +34,7 @@ _MAX_LINE_STEPS = 30
 # With a curvature above this in any feature, single precision may lose the identity that is added to it.
 _SINGLE_LIMIT = 1e6
 # Features below this are nothing beside those of order one, but their products would be subnormal, and slow.
-_SINGLE_ZERO = 1e-12
+_SINGLE_ZERO = np.float32(1e-12)
 
 
 class LossAt(Protocol):
@@ -175,8 +176,8 @@ class _Newton:
 
     def __init__(self, features: Floats) -> None:
         self.Z = np.ascontiguousarray(features)
-        self._single = self.Z.astype(np.float32)
-        self._single[np.abs(self._single) < _SINGLE_ZERO] = 0.0
+        self._single = np.empty(self.Z.shape, dtype=np.float32)
+        _round(self.Z, self._single)
         self._conjugates = self.Z.shape[1] > DENSE_LIMIT
         self._coarse = True
 
@@ -205,12 +206,33 @@ def _hessian(Z: Floats | Singles, at: LossAt, C: float) -> Floats | Singles:
     """Return the lower triangle of ``I + C Z' loss'' Z``; what is above it means nothing."""
     product = at.hessian_product(Z)
     # Rows whose pairs are all in order have no part in the Hessian; where C is large, those are most.
-    active = np.flatnonzero(product.any(axis=1))
+    active = np.flatnonzero(_any_in(product))
     rows = Z if active.size == len(Z) else Z[active]
     hessian = _lower_product(rows, product if active.size == len(Z) else product[active])
     hessian *= C
     hessian.flat[:: Z.shape[1] + 1] += 1.0
     return hessian
+
+
+@numba.njit(cache=True, nogil=True)
+def _round(features, out):  # type: ignore[no-untyped-def]
+    """Fill in features in single precision, zero where they are next to nothing."""
+    for row in range(features.shape[0]):
+        for column in range(features.shape[1]):
+            value = np.float32(features[row, column])
+            out[row, column] = np.float32(0.0) if abs(value) < _SINGLE_ZERO else value
+
+
+@numba.njit(cache=True, nogil=True)
+def _any_in(product):  # type: ignore[no-untyped-def]
+    """Tell of every row whether it holds a number other than zero; most do at once."""
+    found = np.zeros(product.shape[0], dtype=np.bool_)
+    for row in range(product.shape[0]):
+        for column in range(product.shape[1]):
+            if product[row, column] != 0:
+                found[row] = True
+                break
+    return found
 
 
 def _lower_product(left: Floats | Singles, right: Floats | Singles) -> Floats | Singles:
