@@ -14,6 +14,7 @@ from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_
 from rankad import RankAD, TableDetector
 from rankad.cli import example
 from rankad.cli.pages import Views
+from rankad.detectors import fitting
 from rankad.modelfile import read_card
 from rankad.tables.files import open_table
 
@@ -41,6 +42,7 @@ def fitted(tmp_path_factory):
     rows = example.make_example(150, 20, seed=2).normal
     example.write_table(table, rows)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
         patch.setitem(open_table.__kwdefaults__, "batch_bytes", 1_000)
         with pytest.raises(SystemExit) as ended:
             rankad.cli.main(
@@ -57,7 +59,7 @@ def fitted(tmp_path_factory):
     return table, folder / "m.rankad"
 
 
-def test_fitting_here_is_fitting_in_python(fitted):
+def test_fitting_here_is_fitting_in_python(few_folds, fitted):
     table, model = fitted
     frame = read_text(table)
     detector = TableDetector(RankAD(0.1, random_state=0), ids=["reading"], drop=["mode"]).fit(frame)
@@ -114,13 +116,14 @@ def test_many_columns_are_told_together(capsys, tmp_path, monkeypatch):
     assert "kind category: a, b (1)" in lines
 
 
-def quick(monkeypatch):
-    """Make the command's RankAD a quick one."""
+def quick(monkeypatch, **given):
+    """Make the command's RankAD a quick one, with some parameters as given."""
 
     def build(alpha, **parameters):
-        return RankAD(alpha, **{**QUICK, **parameters})
+        return RankAD(alpha, **{**QUICK, **given, **parameters})
 
     monkeypatch.setattr(rankad, "RankAD", build)
+    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
 
 
 def test_the_options_reach_the_detector(files, capsys, tmp_path, monkeypatch):
@@ -214,7 +217,9 @@ def test_the_model_does_not_overwrite_the_table(files, capsys):
     assert files.normal.read_bytes() == before
 
 
-def test_quiet_commands_do_their_work_and_say_nothing(files, capsys, tmp_path):
+def test_quiet_commands_do_their_work_and_say_nothing(files, capsys, tmp_path, monkeypatch):
+    # With something to select: there is progress in that too.
+    quick(monkeypatch, C=[0.01, 0.1])
     model, page = tmp_path / "m.rankad", tmp_path / "page.html"
     steps = (
         ("fit", files.normal, "--model", model, "--id", "reading"),

@@ -7,15 +7,17 @@ import os
 import signal
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
+import typer.main
 
 import malformed_cases as cases
-import rankad
+import rankad.cli
 from cli_cases import QUICK as ONE_TRIAL
 from cli_cases import call
 from rankad import RankAD, TableDetector
@@ -57,6 +59,15 @@ def make_place(folder):
     detector.fit(pl.read_csv(text, infer_schema=False)).save(found.table_model)
     RankAD(0.1, **QUICK).fit(cases.numbers(60, 0)).save(found.array_model)
     return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built_once():
+    """Build the application for all calls: it is the same each time, and takes longer than most cases."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rankad.cli, "_app", cache(rankad.cli._app))
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(autouse=True)

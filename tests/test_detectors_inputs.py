@@ -67,7 +67,7 @@ def test_one_column(build, nominal):
     np.testing.assert_array_equal(detector.predict([[0.0], [100.0], [-100.0]]), [1, -1, -1])
 
 
-def test_one_column_with_the_default_selection(nominal):
+def test_one_column_with_the_default_selection(few_folds, nominal):
     detector = RankAD(random_state=0).fit(nominal[:, :1])
     np.testing.assert_array_equal(detector.predict([[0.0], [100.0], [-100.0]]), [1, -1, -1])
 
@@ -82,7 +82,7 @@ def test_one_column_cannot_be_shuffled(nominal):
     [RankAD(scaling="standard", C=0.1, random_state=0), KLPE(), EpsilonLPE(alpha=0.2)],
     ids=repr,
 )
-def test_a_thousand_columns(detector):
+def test_a_thousand_columns(few_folds, detector):
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(150, 1_000))
     detector.fit(rows)

@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from rankad import KLPE, EpsilonLPE, RankAD
+from rankad.detectors import fitting
 
 # How often a test of a true promise may fail, over all seeds there are; the seeds are fixed.
 RISK = 0.001
@@ -38,12 +39,15 @@ def density(rows):
     return sum(weight * component.pdf(rows) for weight, component in zip(WEIGHTS, COMPONENTS, strict=True))
 
 
-def test_the_mixture_is_nearly_ranked_as_by_its_own_density():
-    """Mean loss of AUC against the Bayes detector, 600 training rows: at most 0.006."""
+def test_the_mixture_is_nearly_ranked_as_by_its_own_density(few_folds):
+    """Mean loss of AUC against the Bayes detector, 600 training rows: at most 0.006.
+
+    A matter of the scores: calibration has no part in them.
+    """
     losses = []
     for seed in range(5):
         rng = np.random.default_rng([600, seed])
-        detector = RankAD(random_state=seed, n_jobs=2).fit(draw_mixture(600, rng))
+        detector = RankAD(random_state=seed).fit(draw_mixture(600, rng))
         rows = np.vstack([draw_mixture(500, rng), rng.uniform(-18, 18, size=(1_000, 2))])
         nominal = np.repeat([True, False], [500, 1_000])
         bayes = roc_auc_score(nominal, density(rows))
@@ -54,7 +58,7 @@ def test_the_mixture_is_nearly_ranked_as_by_its_own_density():
 def test_p_values_of_the_mixture_are_near_the_true_ones():
     """Mean of |p - P(f(X) <= f(x))| over fresh nominal rows, 5,000 training rows: at most 0.06."""
     rng = np.random.default_rng(5_000)
-    detector = RankAD(random_state=0, n_jobs=2).fit(draw_mixture(5_000, rng))
+    detector = RankAD(random_state=0).fit(draw_mixture(5_000, rng))
     fresh = draw_mixture(2_000, rng)
     densities = np.sort(density(draw_mixture(1_000_000, rng)))
     truth = np.searchsorted(densities, density(fresh), side="right") / densities.size
@@ -75,7 +79,7 @@ def real(request, data_folder):
     nominal = np.random.default_rng(0).permutation(nominal)
     n = 2_000 if len(nominal) >= 4_000 else len(nominal) // 2
     training, fresh = nominal[:n], nominal[n : n + 20_000]
-    return training, fresh, RankAD(random_state=0, n_jobs=2).fit(training)
+    return training, fresh, RankAD(random_state=0).fit(training)
 
 
 def band(alpha, n, n_fresh):
@@ -166,23 +170,30 @@ def test_split_p_values_with_ties_are_valid():
         assert stats.binomtest(alarms, 400, alpha, alternative="greater").pvalue > RISK, (alpha, alarms)
 
 
-# Rows and columns.
-SMALL = ((30, 30), (60, 30), (60, 2))
+def excess(rates, alpha):
+    """Return by how many of its standard errors a mean exceeds alpha, and how many chance allows."""
+    found = (rates.mean() - alpha) / (rates.std(ddof=1) / np.sqrt(rates.size))
+    return found, stats.t.isf(RISK, rates.size - 1)
+
+
+# Rows and columns. Where rows are fewest for their columns a broken promise shows most.
+SMALL = ((20, 60), (60, 30), (60, 2))
 
 
 @pytest.mark.filterwarnings("ignore:alpha=.* is below the smallest p-value")
 @pytest.mark.parametrize(
-    ("detector", "n", "d"),
+    ("detector", "n", "d", "reps"),
     [
-        *((kind, *size) for kind in (KLPE(), EpsilonLPE(), RankAD(**ONE_TRIAL)) for size in SMALL),
-        (RankAD(**SCALINGS), 60, 2),
+        *((kind, *size, 40) for kind in (KLPE(), EpsilonLPE()) for size in SMALL),
+        # Its fits take longer: many of them only where few would not show it.
+        *((RankAD(**ONE_TRIAL), *size, reps) for size, reps in zip(SMALL, (40, 16, 16), strict=True)),
+        (RankAD(**SCALINGS), 60, 2, 16),
     ],
     ids=repr,
 )
-def test_small_samples_of_many_columns_raise_no_more_false_alarms(detector, n, d):
+def test_small_samples_of_many_columns_raise_no_more_false_alarms(detector, n, d, reps):
     """A row that helps to scale its own columns looks nearer than a fresh one; here that would show."""
-    # With so many fresh rows the mean's standard error is what 60 fits have with 50 fresh rows each.
-    reps, fresh = 40, 1_000
+    fresh = 1_000
     alarms = np.empty((reps, 2))
     for fit in range(reps):
         rows = np.random.default_rng([81, n, d, fit]).normal(size=(n + fresh, d))
@@ -190,8 +201,8 @@ def test_small_samples_of_many_columns_raise_no_more_false_alarms(detector, n, d
         alarms[fit] = [(p <= alpha).mean() for alpha in (0.2, 0.1)]
     # The rates of the fits are independent: their mean may exceed alpha by chance alone.
     for column, alpha in zip(alarms.T, (0.2, 0.1), strict=True):
-        excess = (column.mean() - alpha) / (column.std(ddof=1) / np.sqrt(reps))
-        assert excess < stats.norm.isf(RISK), (alpha, column.mean())
+        found, allowed = excess(column, alpha)
+        assert found < allowed, (alpha, column.mean())
 
 
 @pytest.mark.parametrize(("law", "scaling"), [("standard_cauchy", None), ("lognormal", "standard")])
@@ -200,7 +211,7 @@ def test_heavy_tails_in_many_columns_raise_no_more_false_alarms(law, scaling):
 
     At 2 %: of 20 such columns, some row is an outlier in nearly every one.
     """
-    reps, n, fresh = 24, 200, 400
+    reps, n, fresh = 12, 200, 400
     rates = np.empty(reps)
     for fit in range(reps):
         rng = np.random.default_rng([82, fit])
@@ -208,21 +219,21 @@ def test_heavy_tails_in_many_columns_raise_no_more_false_alarms(law, scaling):
         rows = draw(size=(n + fresh, 20))
         detector = RankAD(0.02, landmarks=40, bandwidth="D_K", C=0.05, scaling=scaling, random_state=fit)
         rates[fit] = (detector.fit(rows[:n]).p_values(rows[n:]) <= 0.02).mean()
-    excess = (rates.mean() - 0.02) / (rates.std(ddof=1) / np.sqrt(reps))
-    assert excess < stats.norm.isf(RISK), rates.mean()
+    found, allowed = excess(rates, 0.02)
+    assert found < allowed, rates.mean()
 
 
-@pytest.mark.parametrize("calibration", ["split", "leave-one-out"])
-def test_the_bound_holds_as_often_as_it_says(calibration):
-    """Realised false-alarm rates of 400 fits, each measured on a grid of quantiles of the law itself."""
+@pytest.mark.parametrize(("calibration", "n_fits"), [("split", 400), ("leave-one-out", 200)])
+def test_the_bound_holds_as_often_as_it_says(calibration, n_fits):
+    """Realised false-alarm rates of the fits, each measured on a grid of quantiles of the law itself."""
     grid = stats.norm.ppf((np.arange(4_000) + 0.5) / 4_000).reshape(-1, 1)
     exceeded = 0
-    for fit in range(400):
+    for fit in range(n_fits):
         rows = np.random.default_rng([80, fit]).normal(size=(60, 1))
         detector = KLPE(0.1, calibration=calibration, random_state=fit).fit(rows)
         rate = np.mean(detector.predict(grid) == -1)
         exceeded += rate > detector.false_alarm_bound(delta=0.1).bound + 1 / 4_000
-    assert stats.binomtest(exceeded, 400, 0.1, alternative="greater").pvalue > RISK, exceeded
+    assert stats.binomtest(exceeded, n_fits, 0.1, alternative="greater").pvalue > RISK, exceeded
     # And it is not idle: were it much too wide, it would hold nearly always.
     assert exceeded > 0
 
@@ -272,7 +283,7 @@ SYNTHETIC = {
 
 
 FAR_DETECTORS = {
-    "default": RankAD(random_state=0, n_jobs=2),
+    "default": RankAD(random_state=0),
     "narrow": RankAD(random_state=0, landmarks=20, scaling="standard", bandwidth="0.25 D_K", C=0.1),
     "wide and robust": RankAD(random_state=0, landmarks=20, scaling="robust", bandwidth="4 D_K", C=0.1),
     "raw": RankAD(random_state=0, landmarks=20, scaling=None, bandwidth="D_K", C=0.1),
@@ -292,7 +303,10 @@ FAR_DETECTORS = {
         if (kind, name) not in (("split", "spike"), ("raw", "spike"))
     ],
 )
-def test_a_far_row_gets_the_smallest_p_value(kind, name):
+def test_a_far_row_gets_the_smallest_p_value(monkeypatch, kind, name):
+    if kind != "default":
+        # Forty folds are the default's; in larger ones, held-out rows lie farther from the others yet.
+        monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 10)
     rows = SYNTHETIC[name](np.random.default_rng(9))
     detector = FAR_DETECTORS[kind].fit(rows)
     far = far_rows(rows)

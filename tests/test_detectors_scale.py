@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankad import KLPE, RankAD
+from rankad import KLPE, RankAD, nearfield
+from rankad._simd import near_distances
 from rankad.detectors import fitting
+from rankad.nearfield import NearField
 from rankad.scaling import fit_scaling
 
 
@@ -275,10 +277,10 @@ def test_without_a_near_field_the_reference_is_no_larger_than_its_work(monkeypat
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize(
     ("limits", "n_reference"),
-    [({}, 450), ({"_NEAR_ROWS": 300}, 300), ({"_NEAR_NUMBERS": 3 * 250 + 2}, 250), ({"_NEAR_ROWS": 60}, 70)],
+    [({}, 450), ({"_NEAR_ROWS": 300}, 300), ({"_NEAR_NUMBERS": 3 * 250 + 2}, 250), ({"_NEAR_ROWS": 60}, 60)],
 )
 def test_the_near_field_has_limits_of_its_own(monkeypatch, limits, n_reference):
-    """Ranks come from every so many-th of its rows, 70 at most."""
+    """Ranks come from 70 of its rows at most, as far from one another as from the next."""
     monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 70)
     for name, value in limits.items():
         monkeypatch.setattr(fitting, name, value)
@@ -287,8 +289,8 @@ def test_the_near_field_has_limits_of_its_own(monkeypatch, limits, n_reference):
     assert len(detector.reference_rows_) == n_reference
     near = rows[detector.reference_rows_]
     np.testing.assert_array_equal(np.unique(detector.scorer_.near.rows, axis=0), np.unique(near, axis=0))
-    step = -(-n_reference // 70)
-    gaps = np.sqrt(((rows[detector.training_rows_][:, None, :] - near[None, ::step]) ** 2).sum(axis=2))
+    ranking = near[[at * n_reference // 70 for at in range(70)]] if n_reference > 70 else near
+    gaps = np.sqrt(((rows[detector.training_rows_][:, None, :] - ranking[None]) ** 2).sum(axis=2))
     statistic = np.sort(gaps, axis=1)[:, :7].mean(axis=1)
     expected = [np.mean(statistic >= value - 1e-12) for value in statistic]
     np.testing.assert_allclose(detector.ranks_, expected, rtol=1e-12)
@@ -333,6 +335,37 @@ def test_a_gap_between_landmarks_is_seen():
         )
         found[near_field] = np.median(detector.p_values(hole))
     assert found[True] < 0.02 < 0.2 < found[False]
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_a_near_field_leaves_enough_rows_for_many_neighbors(monkeypatch):
+    """Of 140 reference rows 65 rank; every third would be 47."""
+    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 65)
+    assert _quick(n_neighbors=48).fit(rows_of(380)).n_neighbors_ == 48
+
+
+def test_read_only_rows_compile_nothing_anew():
+    near = NearField.of(rows_of(600), [np.ones(3)], rows_of(50, seed=1), 1.0)
+    scorer = replace(_quick().fit(rows_of(60)).scorer_, near=near)
+    rows = rows_of(40)
+    expected, before = scorer.score(rows), len(near_distances.signatures)
+    rows.flags.writeable = False
+    np.testing.assert_array_equal(scorer.score(rows), expected)
+    assert len(near_distances.signatures) == before
+
+
+def test_threads_that_score_first_share_one_layout(monkeypatch):
+    made, lay_out = [], nearfield._lay_out
+
+    def counting(*arguments):
+        made.append(arguments)
+        return lay_out(*arguments)
+
+    near = NearField.of(rows_of(600), [np.ones(3)], rows_of(50, seed=1), 1.0)
+    scorer = pickle.loads(pickle.dumps(replace(_quick().fit(rows_of(60)).scorer_, near=near)))
+    monkeypatch.setattr(nearfield, "_lay_out", counting)
+    scorer.score(rows_of(50_000), n_jobs=4)
+    assert len(made) == 1
 
 
 def test_small_fits_have_no_near_field():

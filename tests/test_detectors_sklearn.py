@@ -16,7 +16,7 @@ from rankad import KLPE, EpsilonLPE, RankAD
 # Some of the checks fit on ten rows, with which no alarm is possible at alpha = 0.05, and we say so.
 @pytest.mark.filterwarnings("ignore:alpha=0.05 is below the smallest p-value:UserWarning")
 @parametrize_with_checks([RankAD(), KLPE(), EpsilonLPE()])
-def test_scikit_learns_own_checks(estimator, check):
+def test_scikit_learns_own_checks(few_folds, estimator, check):
     check(estimator)
 
 

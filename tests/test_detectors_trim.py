@@ -25,7 +25,7 @@ def _contaminated(n=300, n_anomalies=15, seed=0):
     return rows, where
 
 
-def test_what_is_far_from_everything_is_trimmed():
+def test_what_is_far_from_everything_is_trimmed(few_folds):
     rows, where = _contaminated()
     detector = RankAD(trim=0.05, **QUICK).fit(rows)
     np.testing.assert_array_equal(detector.trimmed_rows_, where)
@@ -34,7 +34,7 @@ def test_what_is_far_from_everything_is_trimmed():
     assert detector.calibration_.scores.size == 285
 
 
-def test_a_trimmed_fit_is_the_fit_on_the_rows_that_stay():
+def test_a_trimmed_fit_is_the_fit_on_the_rows_that_stay(few_folds):
     rows, where = _contaminated()
     trimmed, alone = RankAD(trim=0.05, **QUICK).fit(rows), RankAD(**QUICK).fit(np.delete(rows, where, axis=0))
     new = np.random.default_rng(1).normal(size=(50, 3))
@@ -42,7 +42,7 @@ def test_a_trimmed_fit_is_the_fit_on_the_rows_that_stay():
     assert alone.trimmed_rows_.size == 0
 
 
-def test_without_trimming_anomalies_hide_one_another():
+def test_without_trimming_anomalies_hide_one_another(few_folds):
     rows, _ = _contaminated(n_anomalies=15)
     # Among the nominal rows that p-values refer to 5 % are anomalies: at 2 % there is no alarm but for worse.
     new = np.array([[25.0, 25.0, 25.0], [-25.0, 25.0, 0.0]])
@@ -54,7 +54,7 @@ def test_without_trimming_anomalies_hide_one_another():
 
 @pytest.mark.parametrize("calibration", ["cross-fit", "split", "in-sample"])
 @pytest.mark.parametrize("n", [300, 1_000])
-def test_every_row_has_one_part_or_is_trimmed(monkeypatch, calibration, n):
+def test_every_row_has_one_part_or_is_trimmed(few_folds, monkeypatch, calibration, n):
     # With a hundred training rows at most, a thousand rows have reference rows and free ones.
     monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
     rows, where = _contaminated(n, n // 50)
@@ -75,7 +75,7 @@ def test_a_cluster_cannot_vouch_for_itself(n):
     rows = rng.normal(size=(n, 3))
     where = np.sort(rng.choice(n, n // 20, replace=False))
     rows[where] = 8 + 1e-3 * rng.normal(size=(n // 20, 3))
-    for seed in range(10):
+    for seed in range(5):
         found = suspects(rows, 0.05, "standard", np.random.default_rng(seed))
         np.testing.assert_array_equal(found, where)
     # Asked for five neighbours, each of them has as many next to it.
@@ -102,7 +102,7 @@ def test_among_some_rows_a_row_does_not_count_itself(monkeypatch):
     np.testing.assert_array_equal(found, np.sort(np.argsort(tenth)[-9:]))
 
 
-def test_fewer_than_one_row_is_none():
+def test_fewer_than_one_row_is_none(few_folds):
     rows, _ = _contaminated(60, 0)
     plain, little = RankAD(**QUICK).fit(rows), RankAD(trim=0.01, **QUICK).fit(rows)
     assert little.trimmed_rows_.size == 0

@@ -274,7 +274,7 @@ def test_nearest_rows_are_those_fitted_on():
 
 
 @pytest.mark.parametrize("name", ["38_thyroid", "44_Wilt", "6_cardio", "26_optdigits"])
-def test_shifted_columns_of_real_rows_come_first(data_folder, name):
+def test_shifted_columns_of_real_rows_come_first(few_folds, data_folder, name):
     stored = np.load(data_folder / f"{name}.npz")
     nominal = stored["X"][stored["y"] == 0].astype(np.float64)
     nominal = nominal[np.random.default_rng(0).permutation(len(nominal))[:600]]

@@ -191,6 +191,25 @@ def test_nearest_hubs_are_those_of_a_full_sort(n_hubs, many):
     assert (np.sort(places, axis=1)[:, : many - n_found] == -1).all()
 
 
+@pytest.mark.parametrize("many", [1, 2, 4, NEAR])
+def test_no_hub_is_left_out_for_others_that_are_as_far_as_the_last(many):
+    """On a grid most distances come several times; which of these is named is open."""
+    rng = np.random.default_rng(many)
+    for d in (1, 2, 3, 6):
+        hubs = np.unique(rng.integers(0, 4, (40, d)), axis=0).astype(float)
+        hubs = rng.permutation(hubs)
+        rows = rng.integers(0, 4, (50, d)).astype(float)
+        places = np.empty((len(rows), many), dtype=np.int64)
+        nearest_hubs(rows, np.zeros(d), np.ones(d), in_groups(hubs, np.float32), places)
+        squared = _squared(hubs.astype(np.float32), rows.astype(np.float32))
+        n_found = min(many, len(hubs))
+        for row, found in zip(squared, places, strict=True):
+            named = found[found >= 0]
+            assert len(set(named)) == n_found
+            np.testing.assert_array_equal(np.sort(row[named]), np.sort(row)[:n_found])
+            assert row[found[0]] == row.min()
+
+
 def test_hubs_at_one_distance_are_each_named_once():
     hubs = np.vstack([np.eye(3), -np.eye(3)])
     places = np.empty((1, 4), dtype=np.int64)

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import peers
 from benchmarks.quality import __main__ as command
 from benchmarks.quality import alarms, bars, cells, comparison, contamination, methods, sets, settings, splits
+from rankad.detectors import fitting
 from rankad.experiments.datasets import Dataset, DatasetError
 
 
@@ -381,7 +382,9 @@ def finished(tmp_path_factory):
     _write(data / "2_smaller.npz", *_rows(100, 30, 2, d=2))
     _write(data / "3_large.npz", *_rows(400, 5, 3))
     arguments = ["--out", str(root / "out"), "--data", str(data), "--quick", "--jobs", "1"]
-    command.main(arguments)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+        command.main(arguments)
     return root / "out", arguments
 
 

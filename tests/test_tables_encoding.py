@@ -254,7 +254,8 @@ def test_rows_that_would_be_strange_to_the_others_are_counted(cells, expected):
     assert left_out_and_strange(nominal) == expected
 
 
-@pytest.mark.parametrize("seed", range(8))
+# Tables of which 0, 2, 4 and 1 rows are alone.
+@pytest.mark.parametrize("seed", [0, 1, 2, 6])
 @pytest.mark.parametrize("min_count", [1, 2, 5])
 def test_rows_that_would_be_strange_are_counted_as_by_leaving_each_out(seed, min_count):
     rng = np.random.default_rng(seed)

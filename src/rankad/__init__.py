@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rankad._collector import no_collection
+from rankad._collector import no_collection as _no_collection
 
 if TYPE_CHECKING:
     from rankad.calibration import Calibration, FalseAlarmBound
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> Any:
     # import, which the command's --help and completion need not wait for.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with no_collection():
+    with _no_collection():
         found = getattr(import_module(_HOMES[name]), name)
     globals()[name] = found
     return found

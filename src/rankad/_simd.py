@@ -59,6 +59,7 @@ _BYTES = 64
 _PIECE = 512
 # So many vectors of them are passed over at once where none is small enough.
 _PASSED = 4
+_LEAST_NORMAL = np.finfo(np.float32).tiny
 
 _INDEX = ir.IntType(64)
 _BITS = {types.float32: 23, types.float64: 52}
@@ -201,7 +202,7 @@ class Vectors:
         return builder.bitcast(builder.add(builder.bitcast(p, self.whole), exponent), self.kind)
 
     def fold(self, rows: Sequence[Sequence[Any]], combine: Callable[..., list[Any]]) -> list[Any]:
-        """Combine all lanes of several vectors a row, halves with halves, for `_ROWS` rows side by side.
+        """Combine all lanes of several vectors a row, halves with halves, for one row or `_ROWS` of them.
 
         Returns as many vectors, with one lane a row.
         """
@@ -598,12 +599,21 @@ def _find(numbers, least, places):  # type: ignore[no-untyped-def]
     The last `_PASSED` vectors of numbers are infinite. Where there are fewer finite ones, places are left.
     """
     width, last = _BYTES // numbers.itemsize, places.shape[0] - 1
-    limit, found = np.nextafter(least[last], np.float32(np.inf)), 0
+    worst, found, n_worst = least[last], 0, 0
+    # Of those that equal the last, as many as there is room for beside all that are less.
+    for at in range(last + 1):
+        n_worst += least[at] == worst
+    # A limit that is no subnormal number: some libraries have processors take these for zero.
+    limit = max(np.nextafter(worst, np.float32(np.inf)), _LEAST_NORMAL)
     for start in range(0, numbers.shape[0] - _PASSED * width, _PASSED * width):
         bits: Any = _which_below(numbers, start, limit)
         while bits and found <= last:
             place = start + _lowest(bits)
             bits &= bits - np.uint64(1)
+            if numbers[place] >= worst:
+                if numbers[place] > worst or n_worst == 0:
+                    continue
+                n_worst -= 1
             places[found] = place
             if numbers[place] == least[0]:
                 places[0], places[found] = place, places[0]

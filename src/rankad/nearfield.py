@@ -1,8 +1,8 @@
 """How near the nearest nominal rows are, among more than landmarks can stand for.
 
 A few hundred landmarks see no gap that is smaller than what lies between them; a hundred thousand rows do.
-They need not all be looked at: a row is compared with hubs, which are one in some hundreds of them, and then
-with the rows about those hubs that are nearest. So nearly all nearest rows are found, and the search is the
+They need not all be looked at: a row is compared with hubs, which are one in a hundred of them, and then with
+the rows about those hubs that are nearest. So nearly all nearest rows are found, and the search is the
 same for every row, nominal or not.
 """
 
@@ -106,6 +106,11 @@ class NearField:
         logarithms = _mean_logarithms(self._layout.distances(rows), self.floors)
         return self.weight * (logarithms - self.middle)
 
+    def prepare(self, n_jobs: int | None = None) -> None:
+        """Make what the first call of `losses` would make, on so many threads."""
+        if "_layout" not in self.__dict__:
+            self.__dict__["_layout"] = _lay_out(self.rows, self.n_hubs, self.units, n_jobs)
+
     @made_once
     def _layout(self) -> _Layout:
         return _lay_out(self.rows, self.n_hubs, self.units)
@@ -138,7 +143,7 @@ def _size(rows: Floats, unit: Floats) -> float:
     """
     with np.errstate(over="ignore"):
         far = np.abs((rows - np.median(rows, axis=0)) / unit).max(axis=1)
-    size = float(np.quantile(far, 0.9)) or float(far.max())
+    size = float(np.quantile(far, 0.9, method="lower")) or float(far.max())
     return size if 0 < size < math.inf else 1.0
 
 

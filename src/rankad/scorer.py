@@ -85,9 +85,14 @@ class KernelScorer:
         layout, limits = self._layout, self.limits or _NO_LIMITS
         reach = FAR_REACH if self.far_field else math.inf
         scores = np.empty(len(rows))
+        if self.near is not None:
+            self.near.prepare(n_jobs)
 
         def block(begin: int, end: int) -> None:
             part = np.ascontiguousarray(rows[begin:end], dtype=np.float64)
+            if not part.flags.writeable:
+                # Else all would be compiled once more, for arrays that cannot be written to.
+                part = part.copy()
             kernel_scores(part, *layout, reach, *limits, scores[begin:end])
             if self.near is not None:
                 scores[begin:end] -= self.near.losses(part)

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from rankad import RankAD
+from rankad.detectors import fitting
 from rankad.experiments import figure1, figure2, level_sets
 from rankad.experiments.level_sets import ALPHAS, METHODS
 from rankad.experiments.settings import Settings
@@ -18,7 +19,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @contextmanager
 def cheap():
-    """Make a run take a second: few rows, a coarse grid, nothing to select."""
+    """Make a run take a second: few rows, a coarse grid, nothing to select, few folds."""
     given = {"landmarks": 30, "bandwidth": "2 D_K", "n_jobs": 1}
     methods = {
         "rankAD (default)": lambda seed, n: RankAD(random_state=seed, **given),
@@ -34,6 +35,7 @@ def cheap():
         patch.setattr(figure1, "N_GRID", 60)
         patch.setattr(figure2, "SIZES", (200, 300))
         patch.setattr(figure2, "N_GRID", 60)
+        patch.setattr(fitting, "_CALIBRATION_FOLDS", 10)
         yield
 
 

@@ -143,7 +143,7 @@ def test_3_the_selected_pair_is_carried_over(clouds):
     assert found["auc"] == pytest.approx(auc_by_hand(split.nominal, scores))
 
 
-def test_4_in_sample_alarms_are_those_of_in_sample_calibration(clouds):
+def test_4_in_sample_alarms_are_those_of_in_sample_calibration(few_folds, clouds):
     found = false_alarms.measure("shuttle", seed=6, n=150, n_test=300, data=None)
     split = parts.real_split("shuttle", None, 6, 150, 300)
     fresh = split.test[split.nominal]
@@ -261,7 +261,7 @@ def test_cells_differ_and_name_their_finding(quick):
             assert {cell.key["finding"] for cell in module.cells(settings)} == {module.NAME}
 
 
-def test_a_quick_run_draws_all_ten_and_says_what_it_leaves_out(clouds, tmp_path, monkeypatch):
+def test_a_quick_run_draws_all_ten_and_says_what_it_leaves_out(few_folds, clouds, tmp_path, monkeypatch):
     monkeypatch.setattr(pictures, "_DPI", 40)
     findings.run(Settings(out=tmp_path, quick=True, n_jobs=1))
     names = [f"finding-{number:02d}" for number in range(1, 11)]

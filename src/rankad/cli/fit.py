@@ -83,7 +83,7 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same model.")] = 0,
     without_rows: Annotated[
         bool,
-        typer.Option("--without-rows", help="Keep no rows in the file; it cannot explain alarms then."),
+        typer.Option("--without-rows", help="Keep no rows in the file: no explanations, no near field."),
     ] = False,
     jobs: Jobs = None,
     format: Format = None,

@@ -143,7 +143,7 @@ class RankFit:
             return 0
         if not self.detector.near_field:
             return n_ranking
-        return max(n_ranking, min(half, _NEAR_ROWS, _NEAR_NUMBERS // d))
+        return min(half, _NEAR_ROWS, _NEAR_NUMBERS // d)
 
     @property
     def cross_fits(self) -> bool:
@@ -165,8 +165,8 @@ class RankFit:
         some = None
         if self.reference is not None:
             some = self.reference[:: max(1, len(self.reference) // len(rows))]
-            at_most = int(_RANKING_WORK / rows.size)
-            ranking = self.reference[:: -(-len(self.reference) // at_most)]
+            n_ranking = min(len(self.reference), int(_RANKING_WORK / rows.size))
+            ranking = self.reference[np.arange(n_ranking) * len(self.reference) // n_ranking]
         views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in self.scalings]
         if self.n_trials > 1:
             detector.selection_ = self._select(views, C)

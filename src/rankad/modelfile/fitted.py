@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -194,8 +195,10 @@ def _near_from(fitted: Fields, arrays: Arrays, d: int) -> NearField | None:
     rows = take("near.rows", np.float64, "near rows", d)
     units, floors = take("near.units", np.float64, "views", d), take("near.floors", np.float64, "views")
     n_hubs = told.count("n_hubs", 1)
-    _require(n_hubs <= len(rows), f"its near field has {n_hubs} hubs among {len(rows):,} rows")
-    _require(len(units) > 0, "its near field has no scaling")
+    # Cells are filled up, so that more of both would take far more memory than the file has bytes.
+    most = max(1, math.isqrt(8 * len(rows)))
+    _require(len(rows) > 0 and n_hubs <= most, f"its near field has {n_hubs:,} hubs among {len(rows):,} rows")
+    _require(0 < len(units) <= len(_SCALINGS), f"its near field has {len(units):,} scalings")
     _require(bool((units > 0).all() and (floors > 0).all()), "its near field has units that are not above 0")
     middle, weight = told.number("middle"), told.number("weight", above=0.0)
     return NearField(rows, n_hubs, units, floors, middle, weight)
