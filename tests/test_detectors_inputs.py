@@ -466,6 +466,7 @@ BAD = {
         "C": [0, -1, "x", None, np.nan, np.inf, True, [], [1, -1], ["a"]],
         "landmarks": [0, -1, 2.5, "x", None, True, ("kmeans",), ("grid", 3), ("random", 0), ("random", 2.5)],
         "far_field": ["x", None, 2],
+        "near_field": ["x", None, 2],
         "selection": ["x", None, 0],
         "trim": [-0.1, 0.5, 1, "x", None, True, np.nan],
         "verbose": ["loud"],
