@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from rankad._arrays import Floats, Ints, Singles
 from rankad._simd import in_groups, scan
@@ -217,7 +216,7 @@ def squared_distances(rows: Floats, others: Floats) -> Floats:
     """
     d = rows.shape[1]
     if d <= WIDE:
-        return np.asarray(cdist(rows, others, "sqeuclidean"))
+        return _squared(rows, others)
     center = others.mean(axis=0)
     here, there = rows - center, others - center
     squares, lengths = (np.einsum("ij,ij->i", gaps, gaps) for gaps in (here, there))
@@ -229,9 +228,28 @@ def squared_distances(rows: Floats, others: Floats) -> Floats:
     lengths *= _slack(d, np.float64) / _ACCURACY
     unsure = np.argwhere(squared <= lengths + _LEAST**2)
     if len(unsure) > _INACCURATE * squared.size:
-        return np.asarray(cdist(rows, others, "sqeuclidean"))
+        return _squared(rows, others)
     _correct(rows, others, unsure, squared)
     return np.asarray(squared)
+
+
+def _squared(rows: Floats, others: Floats) -> Floats:
+    squared = np.empty((len(rows), len(others)))
+    _sum_squares(np.ascontiguousarray(rows), np.ascontiguousarray(others.T), squared)
+    return squared
+
+
+@numba.njit(cache=True, nogil=True)
+def _sum_squares(rows, columns, squared):  # type: ignore[no-untyped-def]
+    """Fill in squared distances to others that are given column by column."""
+    for row in range(rows.shape[0]):
+        sums = squared[row]
+        sums[:] = 0.0
+        for column in range(rows.shape[1]):
+            value = rows[row, column]
+            for other in range(columns.shape[1]):
+                gap = value - columns[column, other]
+                sums[other] += gap * gap
 
 
 @numba.njit(cache=True, nogil=True)
