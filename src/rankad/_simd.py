@@ -98,7 +98,7 @@ def lanes(dtype: Any) -> int:
     return _BYTES // int(np.dtype(dtype).itemsize)
 
 
-def in_groups(points: Floats, dtype: Any) -> NDArray[Any]:
+def in_groups(points: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Return points in groups of one vector, column by column, of shape (groups, d, lanes), and aligned.
 
     The number of groups is even. Points at infinity fill up the last.

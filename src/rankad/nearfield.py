@@ -32,7 +32,6 @@ _ALIKE = 1e-6
 _FARTHEST, _MOST = 1e30, 1e15
 # About a hub are at least so many rows, on average.
 _CELL = 100
-_BLOCK = 4_096
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class NearField:
         hubs = np.arange(n_hubs) * n_distinct // n_hubs
         kept = np.concatenate([kept[hubs], np.delete(kept, hubs)])
         rows = rows[kept]
-        own = np.array([unit * _size(rows, unit) for unit in units])
+        own = np.array([unit * _size(rows[:n_hubs], unit) for unit in units])
         layout = _lay_out(rows, n_hubs, own, n_jobs)
         distances = layout.distances(others)
         floors = np.array(
@@ -136,13 +135,13 @@ class _Layout(NamedTuple):
         return np.minimum(found, _MOST, out=found)
 
 
-def _size(rows: Floats, unit: Floats) -> float:
-    """Return about how far rows lie from the median one: in that unit, float32 has room for their distances.
+def _size(hubs: Floats, unit: Floats) -> float:
+    """Return about how far hubs lie from the median one: in that unit, float32 has room for distances.
 
     A tenth of them may lie anywhere.
     """
     with np.errstate(over="ignore"):
-        far = np.abs((rows - np.median(rows, axis=0)) / unit).max(axis=1)
+        far = np.abs((hubs - np.median(hubs, axis=0)) / unit).max(axis=1)
     size = float(np.quantile(far, 0.9, method="lower")) or float(far.max())
     return size if 0 < size < math.inf else 1.0
 
@@ -156,29 +155,30 @@ def _lay_out(rows: Floats, n_hubs: int, units: Floats, n_jobs: int | None = None
     # Rows that are too far apart for a float32, or for any, are told apart as far as that goes.
     with np.errstate(over="ignore"):
         scales = np.minimum(1.0 / units, LARGEST)
-    hubs, cells, begins = [], [], []
-    for scale in scales:
-        with np.errstate(over="ignore"):
-            places = np.clip((rows - center) * scale, -_FARTHEST, _FARTHEST).astype(np.float32)
-        hubs.append(in_groups(places[:n_hubs], np.float32))
-        owners = np.empty((len(rows), 1), dtype=np.int64)
-
-        def own(begin: int, end: int, scale: Floats = scale, owners: Ints = owners) -> None:
-            nearest_hubs(rows[begin:end], center, scale, hubs[-1], owners[begin:end])
-
-        in_blocks(own, len(rows), _BLOCK, n_jobs)
-        # At no finite distance from any hub is as good as at any.
-        filled, bounds = _in_cells(places, np.maximum(owners[:, 0], 0), n_hubs)
-        cells.append(filled)
-        begins.append(bounds)
+    # A thread for each scaling.
+    views = in_blocks(lambda at, _: _view(rows, n_hubs, center, scales[at]), len(scales), 1, n_jobs)
+    hubs, cells, bounds = zip(*views, strict=True)
     starts = np.cumsum([0, *(len(part) for part in cells)])
     return _Layout(
         center,
         scales,
         _stacked(hubs).reshape(len(units), *hubs[0].shape),
         _stacked(cells),
-        np.array([start + bounds for start, bounds in zip(starts, begins, strict=False)]),
+        np.array([start + begins for start, begins in zip(starts, bounds, strict=False)]),
     )
+
+
+def _view(
+    rows: Floats, n_hubs: int, center: Floats, scale: Floats
+) -> tuple[NDArray[np.float32], NDArray[np.float32], Ints]:
+    """Return hubs and cells of one scaling, in groups, and where cells begin and the last one ends."""
+    with np.errstate(over="ignore"):
+        places = np.clip((rows - center) * scale, -_FARTHEST, _FARTHEST).astype(np.float32)
+    hubs = in_groups(places[:n_hubs], np.float32)
+    owners = np.empty((len(rows), 1), dtype=np.int64)
+    nearest_hubs(rows, center, scale, hubs, owners)
+    # At no finite distance from any hub is as good as at any.
+    return hubs, *_in_cells(places, np.maximum(owners[:, 0], 0), n_hubs)
 
 
 def _in_cells(places: NDArray[np.float32], owners: Ints, n_cells: int) -> tuple[NDArray[np.float32], Ints]:

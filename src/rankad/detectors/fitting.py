@@ -42,9 +42,9 @@ T = TypeVar("T")
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
 # Where there are this many times as many other rows, half of those at most serve as reference: training rows
-# are ranked by their neighbours among them, or among as many as take no more multiplications than this.
+# are ranked by their neighbours among them, or among so many that take no more multiplications than this.
 _ENOUGH_FOR_REFERENCE = 2
-_RANKING_WORK = 1e9
+_RANKING_ROWS, _RANKING_WORK = 10_000, 1e9
 # The near field is made of them all: so many rows and numbers at most.
 _NEAR_ROWS, _NEAR_NUMBERS = 100_000, 4_000_000
 # Folds of the cross-fitted calibration: models of 39 rows in 40 are near enough to the final one.
@@ -137,7 +137,7 @@ class RankFit:
         if self.detector.calibration == "in-sample" or n_others < _ENOUGH_FOR_REFERENCE * n_training:
             return 0
         half = n_others // 2
-        n_ranking = min(half, int(_RANKING_WORK / (n_training * d)))
+        n_ranking = min(half, _RANKING_ROWS, int(_RANKING_WORK / (n_training * d)))
         if n_ranking < n_training // 2:
             # Fewer than training rows find in a half of themselves are not worth while.
             return 0
@@ -165,7 +165,7 @@ class RankFit:
         some = None
         if self.reference is not None:
             some = self.reference[:: max(1, len(self.reference) // len(rows))]
-            n_ranking = min(len(self.reference), int(_RANKING_WORK / rows.size))
+            n_ranking = min(len(self.reference), _RANKING_ROWS, int(_RANKING_WORK / rows.size))
             ranking = self.reference[np.arange(n_ranking) * len(self.reference) // n_ranking]
         views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in self.scalings]
         if self.n_trials > 1:
