@@ -22,7 +22,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from rankad._arrays import LARGEST, Floats
+from rankad._arrays import LARGEST
 
 __all__ = [
     "ABREAST",
