@@ -31,7 +31,8 @@ class Sizes(NamedTuple):
     draws : int
         Draws of training rows that the landmarks' curve and the near field's figures average over.
     large_sets : tuple of str
-        Data sets on which fits with and without a near field are compared; `many` rows of them at most.
+        Data sets on which fits with and without a near field are compared. A quick look takes as many rows of
+        them as a whole run: fewer would have no near field.
     columns, landmark_counts : tuple of int
         d and s of the roofline.
     stream_bytes : int

@@ -128,6 +128,7 @@ def test_a_fit_of_many_rows_with_some_for_reference(quick_rankad, tmp_path):
     np.testing.assert_array_equal(loaded.p_values(3 * rows), detector.p_values(3 * rows))
     card = read_card(tmp_path / "model")
     assert (card.n_rows, card.n_training) == (16_000, 5_000)
+    assert card.n_near == len(detector.scorer_.near.rows) == len(detector.reference_rows_)
     assert card.n_calibrating == detector.calibration_.scores.size == 11_000 - len(detector.reference_rows_)
 
 
@@ -255,6 +256,7 @@ def test_the_card_says_what_the_detector_is(saved_detector, model_bytes, tmp_pat
     assert (card.n_rows, card.n_columns, card.n_training) == (120, 3, 120)
     assert (card.n_calibrating, card.n_trimmed) == (120, 0)
     assert (card.columns, card.n_landmarks, card.calibration) == ((), 15, "cross-fit")
+    assert card.n_near == 0
     assert (card.bandwidth, card.C) == (saved_detector.bandwidth_, saved_detector.C_)
     assert card.scaling == saved_detector.selection_.scalings[saved_detector.selection_.best]
     assert isinstance(card.selection, SelectionTable)

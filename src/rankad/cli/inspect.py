@@ -67,10 +67,11 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
         "compares with", f"{rows(card.n_calibrating)}, {_CALIBRATIONS[card.calibration]} ({card.calibration})"
     )
     chosen = f" (best of {count(len(card.selection.C))} settings)" if card.selection is not None else ""
+    near = f", and the nearest of {rows(card.n_near)}" if card.n_near else ""
     facts.add_row(
         "scores by",
         f"{count(card.n_landmarks)} landmarks, {card.scaling or 'no further'} scaling, kernel width "
-        f"{card.bandwidth:.3g}{chosen}",
+        f"{card.bandwidth:.3g}{chosen}{near}",
     )
     facts.add_row("explains", "yes" if card.holds_rows else "no: it was saved without rows")
     out.print(str(model), style="bold")

@@ -99,6 +99,11 @@ def _scores_of(scorers: list[KernelScorer], scaling: Scaling, rows: Floats) -> F
     return scores
 
 
+def _n_ranking(n_reference: int, size: int) -> int:
+    """Return how many of the reference rows are to rank the training rows, which hold so many numbers."""
+    return min(n_reference, _RANKING_ROWS, int(_RANKING_WORK / size))
+
+
 class RankFit:
     """One call of `RankAD.fit`: it fills the detector's fitted attributes."""
 
@@ -137,7 +142,7 @@ class RankFit:
         if self.detector.calibration == "in-sample" or n_others < _ENOUGH_FOR_REFERENCE * n_training:
             return 0
         half = n_others // 2
-        n_ranking = min(half, _RANKING_ROWS, int(_RANKING_WORK / (n_training * d)))
+        n_ranking = _n_ranking(half, n_training * d)
         if n_ranking < n_training // 2:
             # Fewer than training rows find in a half of themselves are not worth while.
             return 0
@@ -165,7 +170,7 @@ class RankFit:
         some = None
         if self.reference is not None:
             some = self.reference[:: max(1, len(self.reference) // len(rows))]
-            n_ranking = min(len(self.reference), _RANKING_ROWS, int(_RANKING_WORK / rows.size))
+            n_ranking = _n_ranking(len(self.reference), rows.size)
             ranking = self.reference[np.arange(n_ranking) * len(self.reference) // n_ranking]
         views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in self.scalings]
         if self.n_trials > 1:

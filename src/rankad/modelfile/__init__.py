@@ -142,7 +142,7 @@ def load(path: str | os.PathLike[str]) -> RankAD | TableDetector:
     ModelFileError
         If the file is not a whole and unaltered model that this version of rankad can read.
     """
-    # numba makes them, which the first to load imports.
+    # The first load imports numba, which makes very many objects that stay.
     with no_collection(), _named(path) as name:
         contents = unpack(name, lambda array: True)
         header, arrays = contents.header, Arrays(contents.arrays)

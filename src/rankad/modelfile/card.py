@@ -47,6 +47,8 @@ class ModelCard:
         Rows fitted on, and how many of them trained, calibrated, and were left out as suspects.
     calibration : {"split", "cross-fit", "in-sample"}
     n_landmarks : int
+    n_near : int
+        Rows of the near field, to the nearest of which a new row is compared; 0 where there is none.
     scaling : str or None
         As used, like the next two.
     bandwidth, C : float
@@ -80,6 +82,7 @@ class ModelCard:
     n_trimmed: int
     calibration: str
     n_landmarks: int
+    n_near: int
     scaling: str | None
     bandwidth: float
     C: float
@@ -144,6 +147,7 @@ def card_from(contents: Contents) -> ModelCard:
         n_trimmed=_length(told, "trimmed_rows"),
         calibration=fitted.text("calibration", CALIBRATIONS),
         n_landmarks=_length(told, "scorer.coefficients"),
+        n_near=_length(told, "near.rows") if told.has("near.rows") else 0,
         scaling=scaling,
         bandwidth=fitted.number("bandwidth", above=0),
         C=fitted.number("C", above=0),
