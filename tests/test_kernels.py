@@ -3,13 +3,15 @@ import math
 import numpy as np
 import pytest
 from scipy import linalg
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.cluster import KMeans
 
 import oracles
+import rankad.kernels
 from rankad.kernels import (
     TOLERANCE,
     KernelMap,
     _draw,
+    _k_means,
     _keys,
     _lot,
     _lots,
@@ -173,6 +175,40 @@ def test_kmeans_covers_the_rows_better_than_random_rows_do():
         for method in ("kmeans", "random")
     }
     assert costs["kmeans"] < 0.8 * costs["random"]
+
+
+@pytest.mark.parametrize("d", [1, 3, 20, 100])
+@pytest.mark.parametrize("many", [1, 7, 8, 60])
+def test_kmeans_is_that_of_scikit_learn(d, many):
+    """Which starts from the same rows and ends by the same rule; continuous rows have no ties."""
+    rng = np.random.default_rng(40 + d)
+    rows = rng.normal(size=(300, d)) * rng.uniform(0.1, 10, size=d) + 5
+    start = rows[rng.permutation(300)[:many]]
+    theirs = KMeans(many, init=start, n_init=1, max_iter=5, tol=1e-3).fit(rows).cluster_centers_
+    np.testing.assert_allclose(_k_means(rows, start), theirs, rtol=1e-10)
+
+
+def test_kmeans_ends_early_where_nothing_moves(monkeypatch):
+    rounds = []
+    real = rankad.kernels._nearest_centers
+    monkeypatch.setattr(rankad.kernels, "_nearest_centers", lambda *given: rounds.append(1) or real(*given))
+    rows = np.repeat([[0.0], [10.0]], 5, axis=0) + np.tile(np.arange(5.0), 2)[:, None] / 10
+    np.testing.assert_allclose(_k_means(rows, rows[[0, 9]]), [[0.2], [10.2]])
+    assert len(rounds) == 2
+    # Shifts that are next to nothing end it too: those of one row in a thousand.
+    rounds.clear()
+    rows = np.sort(np.random.default_rng(41).normal(size=1_000))[:, None]
+    halves = np.array([rows[:500].mean(), rows[500:].mean()])[:, None]
+    _k_means(rows, halves + 0.003)
+    assert len(rounds) == 1
+
+
+@pytest.mark.parametrize("d", [1, 100])
+def test_kmeans_by_hand(d):
+    """Rows between two centers go to the first; a center without rows stays."""
+    rows, start = (np.repeat(np.array(at)[:, None], d, axis=1) for at in (np.arange(6.0), [0, 9, 2.5, 2.5]))
+    # First 0 and 1, nobody, 2 to 5, nobody: 0.5, 9, 3.5, 2.5. Then 2 goes to the last, and 3 stays.
+    np.testing.assert_array_equal(_k_means(rows, start), np.repeat([[0.5], [9.0], [4.0], [2.0]], d, axis=1))
 
 
 def test_random_landmarks_are_distinct_rows():
@@ -408,5 +444,6 @@ def test_one_landmark_less_than_there_are_distinct_rows(seed):
 def test_rows_whose_squared_distances_vanish_are_landmarks_all_the_same():
     """Distinct rows at 1e-170 have no squared distances; nothing may be read out of bounds."""
     rows = np.random.default_rng(0).normal(size=(50, 2)) * 1e-170
-    with pytest.warns(ConvergenceWarning, match="distinct clusters"):
-        assert choose_landmarks(rows, 10, seed=0).shape == (10, 2)
+    found = choose_landmarks(rows, 10, seed=0)
+    assert found.shape == (10, 2)
+    assert (np.abs(found) <= np.abs(rows).max()).all()

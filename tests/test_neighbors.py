@@ -9,7 +9,7 @@ from rankad.neighbors import (
     neighbors_among,
     radius_counts,
     random_halves,
-    split_distances,
+    split_means,
 )
 
 METHODS = ("tree", "scan")
@@ -388,23 +388,31 @@ def test_every_row_is_as_likely_in_either_half_and_so_is_every_pair():
     assert np.abs(together - 4 / 9).max() < tolerance
 
 
+def _means(rows, k, half):
+    """Mean distances to the k nearest in the other half, summed from the nearest on."""
+    total = np.zeros(len(rows))
+    for distances in oracles.split_distances(rows, k, half).T:
+        total += distances
+    return total / k
+
+
 @pytest.mark.parametrize("name", TABLES)
-def test_split_distances_equal_one_query_per_split_exactly(name):
+def test_split_means_equal_one_query_per_split_exactly(name):
     rows = TABLES[name]
     halves = random_halves(len(rows), 4, np.random.default_rng(8))
     for k in (1, 3, len(rows) // 2):
-        yielded = list(split_distances(rows, k, halves))
-        assert len(yielded) == 4
-        for distances, half in zip(yielded, halves, strict=True):
-            np.testing.assert_array_equal(distances, oracles.split_distances(rows, k, half))
+        means = split_means(rows, k, halves)
+        assert means.shape == halves.shape
+        for found, half in zip(means, halves, strict=True):
+            np.testing.assert_array_equal(found, _means(rows, k, half))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_split_distances_of_many_random_rows(n_jobs):
+def test_split_means_of_many_random_rows(n_jobs):
     rows = np.random.default_rng(9).normal(size=(150, 4))
     halves = random_halves(150, 3, np.random.default_rng(10))
-    for distances, half in zip(split_distances(rows, 5, halves, n_jobs=n_jobs), halves, strict=True):
-        np.testing.assert_array_equal(distances, oracles.split_distances(rows, 5, half))
+    for found, half in zip(split_means(rows, 5, halves, n_jobs=n_jobs), halves, strict=True):
+        np.testing.assert_array_equal(found, _means(rows, 5, half))
 
 
 @pytest.fixture
@@ -426,10 +434,10 @@ def test_rows_that_the_wide_query_misses_are_asked_again(asked_again, tied):
     # Halves that are intervals: deep inside one, none of the 4 k nearest lies in the other.
     rows = np.repeat(np.arange(30.0), 2) if tied else np.sort(np.random.default_rng(11).normal(size=60))
     half = np.arange(60) < 30
-    (distances,) = split_distances(rows[:, None], 2, half[None])
+    (found,) = split_means(rows[:, None], 2, half[None])
     assert sum(asked_again) > 30
     assert len(asked_again) == 2  # both sides
-    np.testing.assert_array_equal(distances, oracles.split_distances(rows[:, None], 2, half))
+    np.testing.assert_array_equal(found, _means(rows[:, None], 2, half))
 
 
 def test_only_missed_rows_are_asked_again(asked_again):
@@ -437,13 +445,13 @@ def test_only_missed_rows_are_asked_again(asked_again):
     half = np.arange(60) % 2 == 0
     half[:20] = True
     half[40:] = False
-    (distances,) = split_distances(rows, 2, half[None])
+    (found,) = split_means(rows, 2, half[None])
     # The 8 nearest of row i are i-4 .. i+4, and 0 .. 8 at the edge.
     indices = oracles.neighbors(rows, 8)[1]
     missed = ((half[indices] != half[:, None]).sum(axis=1) < 2).sum()
     assert 0 < missed < 60
     assert sum(asked_again) == missed
-    np.testing.assert_array_equal(distances, oracles.split_distances(rows, 2, half))
+    np.testing.assert_array_equal(found, _means(rows, 2, half))
 
 
 @pytest.mark.parametrize("width", [1, 5, 30, 59])
@@ -451,8 +459,8 @@ def test_a_wide_query_may_be_given_whatever_its_width(asked_again, width):
     rows = np.random.default_rng(12).integers(0, 5, size=(60, 2)).astype(float)
     halves = random_halves(60, 3, np.random.default_rng(13))
     wide = nearest_neighbors(rows, width)
-    for distances, half in zip(split_distances(rows, 4, halves, wide), halves, strict=True):
-        np.testing.assert_array_equal(distances, oracles.split_distances(rows, 4, half))
+    for found, half in zip(split_means(rows, 4, halves, wide), halves, strict=True):
+        np.testing.assert_array_equal(found, _means(rows, 4, half))
     assert sum(asked_again) == 180 if width == 1 else sum(asked_again) < 180
     assert bool(asked_again) == (width < 30)
 
@@ -466,19 +474,19 @@ def test_rows_with_fewer_than_k_in_the_other_half_are_asked_again_and_no_others(
     # From none to as many as are listed.
     assert set(np.unique(there)) == set(range(width + 1))
     wide = nearest_neighbors(rows, width)
-    for distances, half in zip(split_distances(rows, 4, halves, wide), halves, strict=True):
-        np.testing.assert_array_equal(distances, oracles.split_distances(rows, 4, half))
+    for found, half in zip(split_means(rows, 4, halves, wide), halves, strict=True):
+        np.testing.assert_array_equal(found, _means(rows, 4, half))
     assert sum(asked_again) == (there < 4).sum()
     assert (sum(asked_again) == 320) == (width < 4)
 
 
-def test_split_distances_do_not_need_equal_halves(asked_again):
+def test_split_means_do_not_need_equal_halves(asked_again):
     rows = np.random.default_rng(14).normal(size=(31, 2))
     half = np.zeros(31, dtype=bool)
     half[[3, 8, 20]] = True
-    (distances,) = split_distances(rows, 3, half[None])
+    (found,) = split_means(rows, 3, half[None])
     assert asked_again
-    np.testing.assert_array_equal(distances, oracles.split_distances(rows, 3, half))
+    np.testing.assert_array_equal(found, _means(rows, 3, half))
 
 
 @pytest.mark.parametrize("k", [0, 4])
@@ -488,7 +496,7 @@ def test_k_beyond_the_smaller_half_is_named(k):
     with pytest.raises(
         ValueError, match=rf"k must lie between 1 and 3, the size of the smaller half; got {k}\."
     ):
-        next(split_distances(rows, k, halves))
+        split_means(rows, k, halves)
 
 
 @pytest.mark.parametrize("big", [1e5, 1e9])

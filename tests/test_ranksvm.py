@@ -234,8 +234,8 @@ def hessians(monkeypatch):
     """Record of every Hessian that is formed its features, itself and its largest diagonal entry."""
     real, formed = rankad.ranksvm._hessian, []
 
-    def recording(Z, at, C):
-        hessian = real(Z, at, C)
+    def recording(Z, at, C, *out):
+        hessian = real(Z, at, C, *out)
         formed.append((Z, hessian.copy(), float(hessian.diagonal().max())))
         return hessian
 
@@ -350,8 +350,8 @@ def test_a_hessian_that_single_precision_spoils_is_formed_again(entry, monkeypat
     plain = solve_ranksvm(Z, loss, C)
     real, formed = rankad.ranksvm._hessian, []
 
-    def spoiling(features, at, C):
-        hessian = real(features, at, C)
+    def spoiling(features, at, C, *out):
+        hessian = real(features, at, C, *out)
         formed.append(hessian.dtype)
         if hessian.dtype == np.float32:
             assert hessian.diagonal().max() <= rankad.ranksvm._SINGLE_LIMIT
@@ -457,3 +457,43 @@ def test_conjugate_gradients_that_take_long_are_not_tried_again_along_a_path(mon
     assert len(called) == 1
     best = _optimum(naive, 7)
     assert np.linalg.norm(last.weights - best) <= 2 * TOL * np.linalg.norm(best)
+
+
+# ------------------------------------------------------------------------------------- a Hessian used again
+
+
+@pytest.mark.parametrize("hinge", HINGES)
+@pytest.mark.parametrize("factor", [1.0, 1e2, 1e4])
+def test_with_a_hessian_used_again_the_end_is_the_same(hinge, factor, monkeypatch):
+    Z, loss, C, naive = _both(hinge, factor, 40.0, n=80, s=60, seed=2, sigma=2.0, n_levels=5)
+    solution = solve_ranksvm(Z, loss, C)
+    assert solution.converged
+    assert naive.newton_decrement(solution.weights) <= 1.01 * TOL * np.linalg.norm(solution.weights)
+    monkeypatch.setattr(rankad.ranksvm, "_NEAR", (0.0, 0.0))
+    plain = solve_ranksvm(Z, loss, C)
+    assert np.linalg.norm(solution.weights - plain.weights) <= 2 * TOL * np.linalg.norm(plain.weights)
+
+
+def test_near_the_end_the_last_hessian_serves_once_more(hessians, monkeypatch):
+    def n_formed():
+        hessians.clear()
+        n_steps = 0
+        for seed in range(10):
+            Z, loss, C, _ = _both("squared", 1e3, 40.0, n=80, s=60, seed=seed, sigma=2.0, n_levels=5)
+            n_steps += solve_ranksvm(Z, loss, C).n_iter
+        return len(hessians), n_steps
+
+    several, n_steps = n_formed()
+    assert several < n_steps
+    monkeypatch.setattr(rankad.ranksvm, "_NEAR", (0.0, 0.0))
+    assert several < n_formed()[0]
+
+
+@pytest.mark.parametrize("factor", [1.0, 10.0, 100.0])
+def test_a_path_uses_no_hessian_of_another_C(factor, monkeypatch):
+    """What is left of the one before would be used wherever it can be."""
+    monkeypatch.setattr(rankad.ranksvm, "_NEAR", (math.inf, math.inf))
+    Z, loss, C, _ = _both("squared", factor, 40.0, n=80, s=60, seed=2, sigma=2.0, n_levels=5)
+    first, second = solve_path(Z, loss, [C, 100 * C])
+    fresh = solve_ranksvm(Z, loss, 100 * C, start=first.weights)
+    np.testing.assert_array_equal(second.weights, fresh.weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_blocks", "made_once", "n_threads", "one_blas_thread", "one_openmp_thread"]
+__all__ = ["in_blocks", "made_once", "n_threads", "one_blas_thread"]
 
 T = TypeVar("T")
 
@@ -25,16 +25,7 @@ _limit: Any = None
 @cache
 def _pools() -> ThreadpoolController:
     """Return the thread pools of what fits compute with; to look for them takes as long as a small fit."""
-    # Whoever asks is about to fit. k-means brings an OpenMP of its own, which must be there to be found.
-    import sklearn.cluster  # noqa: F401
-
     return ThreadpoolController()
-
-
-def one_openmp_thread() -> AbstractContextManager[Any]:
-    """Hold OpenMP to one thread, in the thread that asks."""
-    limit: AbstractContextManager[Any] = _pools().limit(limits=1, user_api="openmp")
-    return limit
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from scipy import linalg
 from scipy.linalg.lapack import dpstrf
 
 from rankad._arrays import Floats, Ints
+from rankad._scratch import Scratch
+from rankad._simd import in_groups, nearest_hubs
 from rankad._wide import WIDE, Placed, squared_distances
 
 __all__ = ["KernelFeatures", "KernelMap", "choose_landmarks", "rbf_kernel"]
@@ -24,8 +26,13 @@ TOLERANCE = 1e-8
 # A kernel value below exp(-46), about 1e-20, counts as zero: sums cannot see it, but arithmetic on numbers so
 # small, and on their products, is many times slower.
 NEGLIGIBLE = 46.0
-# Triangular systems are solved for so many unknowns at a time.
+# Of a triangular matrix so many rows are multiplied at a time.
 _BLOCK = 64
+# Less than one by more than rounding.
+_NEARLY = 1 - 1e-9
+# k-means ends after so many rounds, or once centers have moved by so little: the sum of their squared shifts,
+# over the variance of a column.
+_K_MEANS_ROUNDS, _K_MEANS_SHIFT = 5, 1e-3
 
 
 def choose_landmarks(
@@ -67,12 +74,50 @@ def choose_landmarks(
         if method == "random":
             lots = _lots(_keys(seed, 1)[0], named[first])
             return distinct[np.sort(np.argpartition(lots, n_landmarks)[:n_landmarks])]
-    # Imported when it is needed: scoring does without, and should not wait for it.
-    from sklearn.cluster import KMeans
+    return _k_means(rows, rows[_spread_out(rows, named, _keys(seed, n_landmarks))])
 
-    start = rows[_spread_out(rows, named, _keys(seed, n_landmarks))]
-    clusters = KMeans(n_landmarks, init=start, n_init=1, max_iter=5, tol=1e-3).fit(rows)
-    return np.ascontiguousarray(clusters.cluster_centers_, dtype=np.float64)
+
+def _k_means(rows: Floats, centers: Floats) -> Floats:
+    """Move centers to the means of the rows nearest to them, a few times; one without rows stays."""
+    enough = _K_MEANS_SHIFT * float(rows.var(axis=0).mean())
+    nearest = np.full(len(rows), -1)
+    for _ in range(_K_MEANS_ROUNDS):
+        before, nearest = nearest, _nearest_centers(rows, centers)
+        if np.array_equal(nearest, before):
+            break
+        moved = _means(rows, nearest, centers)
+        shift = float(((moved - centers) ** 2).sum())
+        centers = moved
+        if shift <= enough:
+            break
+    return centers
+
+
+def _nearest_centers(rows: Floats, centers: Floats) -> Ints:
+    """Name the nearest center of every row."""
+    n, d = rows.shape
+    if d > WIDE:
+        return np.asarray(squared_distances(rows, centers).argmin(axis=1))
+    names = np.empty((n, 1), dtype=np.int64)
+    nearest_hubs(rows, np.zeros(d), np.ones(d), in_groups(centers, np.float64), names)
+    return names[:, 0]
+
+
+@numba.njit(cache=True, nogil=True)
+def _means(rows, nearest, centers):  # type: ignore[no-untyped-def]
+    """Return the means of the rows nearest to each center; the center itself where there are none."""
+    means, many = np.zeros_like(centers), np.zeros(centers.shape[0])
+    for row in range(rows.shape[0]):
+        many[nearest[row]] += 1.0
+        for column in range(rows.shape[1]):
+            means[nearest[row], column] += rows[row, column]
+    for center in range(centers.shape[0]):
+        for column in range(rows.shape[1]):
+            if many[center]:
+                means[center, column] /= many[center]
+            else:
+                means[center, column] = centers[center, column]
+    return means
 
 
 def _keys(seed: int, many: int) -> NDArray[np.uint64]:
@@ -124,15 +169,14 @@ def _draw(key, names, weights):  # type: ignore[no-untyped-def]
     A race of exponential variates: row i arrives after ``-log(lot) / weight``, and the first one is chosen.
     """
     chosen, fastest, top = -1, 0.0, weights.max()
+    lots = _lots(key, names)
     for row in range(weights.shape[0]):
-        weight = weights[row] / top if weights[row] > 0.0 else 0.0
-        if weight > 0.0:
-            lot = _lot(key, names[row])
-            # -log(lot) is no less than 1 - lot: mostly that is enough to know.
-            if weight > fastest * (1.0 - lot):
-                speed = weight / -math.log(lot)
-                if speed > fastest:
-                    chosen, fastest = row, speed
+        # -log(lot) is no less than 1 - lot: mostly that is enough to know.
+        if weights[row] > fastest * (1.0 - lots[row]) * top * _NEARLY:
+            weight = weights[row] / top
+            speed = weight / -math.log(lots[row])
+            if speed > fastest:
+                chosen, fastest = row, speed
     return chosen
 
 
@@ -183,35 +227,27 @@ def rbf_kernel(rows: Floats, landmarks: Floats, sigma: float) -> Floats:
     array([[1.        ],
            [0.36787944]])
     """
-    squared = squared_distances(rows, landmarks)
-    return np.ascontiguousarray(_exponentiate(squared, np.arange(squared.shape[1]), sigma))
+    squared = squared_distances(landmarks, rows)
+    values = _exponentiate(squared, np.arange(len(squared)), sigma, np.empty(squared.shape))
+    return np.ascontiguousarray(values.T)
 
 
-def _exponentiate(squared: Floats, columns: Ints, sigma: float) -> Floats:
-    """Return kernel values, of some columns of squared distances, column by column in memory."""
+def _exponentiate(squared: Floats, which: Ints, sigma: float, out: Floats) -> Floats:
+    """Fill in the kernel values of some rows of squared distances, and return them."""
     if not (math.isfinite(sigma) and sigma > 0):
         raise ValueError(f"sigma must be finite and > 0, got {sigma!r}.")
-    if 2 * len(columns) < squared.shape[1]:
-        squared, columns = np.ascontiguousarray(squared[:, columns]), np.arange(len(columns))
-    values = np.empty((len(squared), len(columns)), order="F")
-    _exponents(squared, columns, float(sigma), values.T)
-    return np.exp(values, out=values)
+    _exponents(squared, which, float(sigma), out)
+    return np.exp(out, out=out)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _exponents(squared, columns, sigma, out):  # type: ignore[no-untyped-def]
-    """Fill in ``-q / sigma^2``, of columns in turn; minus infinity where the kernel is as good as zero."""
-    n, s = squared.shape
-    block = np.empty((_BLOCK, s))
-    for begin in range(0, n, _BLOCK):
-        several = min(_BLOCK, n - begin)
-        for row in range(several):
-            for column in range(s):
-                value = squared[begin + row, column] / -sigma / sigma
-                block[row, column] = -np.inf if value < -NEGLIGIBLE else value
-        for at in range(columns.shape[0]):
-            for row in range(several):
-                out[at, begin + row] = block[row, columns[at]]
+def _exponents(squared, which, sigma, out):  # type: ignore[no-untyped-def]
+    """Fill in ``-q / sigma^2``; minus infinity where the kernel is as good as zero."""
+    for at in range(which.shape[0]):
+        row, own = squared[which[at]], out[at]
+        for column in range(squared.shape[1]):
+            value = row[column] / -sigma / sigma
+            own[column] = -np.inf if value < -NEGLIGIBLE else value
 
 
 class KernelFeatures(NamedTuple):
@@ -254,28 +290,46 @@ class KernelMap:
 
     def __init__(self, rows: Floats, landmarks: Floats) -> None:
         self.landmarks = landmarks
-        self._between = squared_distances(rows, landmarks)
+        self._between = squared_distances(landmarks, rows)
         self._among = squared_distances(landmarks, landmarks)
 
-    def features(self, sigma: float) -> KernelFeatures:
-        """Return the features of the rows at bandwidth `sigma`."""
-        among = _exponentiate(self._among, np.arange(len(self._among)), sigma)
-        found, pivots, rank, _ = dpstrf(among, tol=TOLERANCE, lower=1)
+    def features(self, sigma: float, scratch: Scratch | None = None) -> KernelFeatures:
+        """Return the features of the rows at bandwidth `sigma`.
+
+        With a `scratch` they are good until it is used for others.
+        """
+        scratch, (s, n) = scratch or Scratch(), self._between.shape
+        among = _exponentiate(self._among, np.arange(s), sigma, scratch.empty("among", (s, s))).T
+        found, pivots, rank, _ = dpstrf(among, tol=TOLERANCE, lower=1, overwrite_a=True)
         factor = np.tril(found[:rank, :rank])
         chosen = pivots[:rank].astype(np.int64) - 1
-        between = _exponentiate(self._between, chosen, sigma)
-        return KernelFeatures(_unmixed(between, factor), factor, chosen, len(among))
+        between = _exponentiate(self._between, chosen, sigma, scratch.empty("between", (rank, n)))
+        columns = _unmixed(between, factor, scratch.empty("features", (rank, n)))
+        return KernelFeatures(columns.T, factor, chosen, s)
 
 
-def _unmixed(rows: Floats, factor: Floats) -> Floats:
-    """Return ``rows L^-T``, for a lower triangular L.
+def _unmixed(columns: Floats, factor: Floats, out: Floats) -> Floats:
+    """Fill in ``L^-1 columns``, for a lower triangular L, and return it.
 
-    By blocks of columns, whose own triangles are inverted: all that is left are products of matrices, which
-    take less time than SciPy's solver and, unlike it, let other threads run.
+    By the inverse of L, so that all that is left are products of matrices, which take less time than SciPy's
+    solver and, unlike it, let other threads run. A block at a time, to leave out the zeros of the inverse.
     """
-    out = np.empty_like(rows)
+    inverse = _inverse_of(factor)
     for begin in range(0, len(factor), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        part = rows[:, block] - out[:, :begin] @ factor[block, :begin].T
-        np.matmul(part, np.linalg.inv(factor[block, block]).T, out=out[:, block])
+        end = min(begin + _BLOCK, len(factor))
+        np.matmul(inverse[begin:end, :end], columns[:end], out=out[begin:end])
     return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _inverse_of(factor):  # type: ignore[no-untyped-def]
+    """Return the inverse of a lower triangular matrix, by forward substitution."""
+    inverse = np.zeros_like(factor)
+    for row in range(factor.shape[0]):
+        own = inverse[row]
+        for before in range(row):
+            share = -factor[row, before] / factor[row, row]
+            for column in range(before + 1):
+                own[column] += share * inverse[before, column]
+        own[row] = 1.0 / factor[row, row]
+    return inverse

@@ -9,7 +9,7 @@ distance is named, and in which order, is left open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import NamedTuple
 
 import numba
@@ -27,7 +27,7 @@ __all__ = [
     "neighbors_among",
     "radius_counts",
     "random_halves",
-    "split_distances",
+    "split_means",
 ]
 
 # Where a k-d tree wins: up to 4 columns always, up to 8 once there are enough rows to prune.
@@ -37,6 +37,8 @@ _SPARE = 4
 # Relative differences that rounding may explain.
 _ROUNDING = 1e-12
 _BLOCK = 512
+# Every so many neighbours it is looked whether there are enough.
+_LOOK_EVERY = 4
 
 
 class Neighbors(NamedTuple):
@@ -143,13 +145,11 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
         return Neighbors(*nearest_wide(own, own, k, True, n_jobs=1))
     place = np.full(len(known.indices), -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
-    distances, found = _nearest_of(own, known.indices[kept], place, k)
-    complete = known.indices.shape[1] == len(known.indices) - 1
     # Rescaling rounds too, by the largest coordinates.
     slack = 16 * np.finfo(np.float64).eps * float(np.abs(own).max())
-    proven = known.distances[kept, -1] * (shrinkage * (1 - _ROUNDING)) - slack
-    last = distances[:, -1]
-    unsure = np.flatnonzero(~((last <= (np.inf if complete else proven)) | (last == 0.0)))
+    distances, found, proven = _nearest_of(own, known, kept, place, k, shrinkage * (1 - _ROUNDING), slack)
+    complete = known.indices.shape[1] == len(known.indices) - 1
+    unsure = np.flatnonzero(~(proven | complete | (distances[:, -1] == 0.0)))
     if unsure.size:
         groups = in_groups(own, np.float64)
         distances[unsure], found[unsure] = scan(groups, len(own), own, unsure, k, True)
@@ -208,14 +208,14 @@ def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> Bools:
     return halves
 
 
-def split_distances(
+def split_means(
     rows: Floats, k: int, halves: Bools, wide: Neighbors | None = None, *, n_jobs: int | None = None
-) -> Iterator[Floats]:
-    """Yield, for each halving, every row's distances to its k nearest rows of the *other* half.
+) -> Floats:
+    """Return, for each halving, every row's mean distance to its k nearest rows of the *other* half.
 
     One query for ``4 k`` neighbours among all rows serves every halving: those of them that lie in the other
     half, the first k, are its nearest there. Where fewer than k lie there (probability about one in a
-    million per row at k = 20), that row alone is asked again. Each yielded array has shape (n, k).
+    million per row at k = 20), that row alone is asked again.
 
     Parameters
     ----------
@@ -228,20 +228,27 @@ def split_distances(
         Neighbours of every row among all rows, if they are known already; as many as there may be.
     n_jobs : int, optional
         Threads; it changes the time taken and nothing else.
+
+    Returns
+    -------
+    ndarray of shape (n_splits, n)
     """
     smaller = int(min(halves.sum(axis=1).min(), (~halves).sum(axis=1).min()))
     if not 1 <= k <= smaller:
         raise ValueError(f"k must lie between 1 and {smaller}, the size of the smaller half; got {k}.")
     if wide is None:
         wide = nearest_neighbors(rows, min(4 * k, len(rows) - 1), n_jobs=n_jobs)
-    for half in halves:
-        distances, found = _first_in_other_half(wide.distances, wide.indices, half, k)
+    sides = np.ascontiguousarray(halves.T, dtype=np.float64)
+    sums, found = _sums_in_other_half(wide.distances, wide.indices, sides, k)
+    for split in np.flatnonzero((found < k).any(axis=0)):
+        half = halves[split]
         for side in (True, False):
-            missed = np.flatnonzero((found < k) & (half == side))
+            missed = np.flatnonzero((found[:, split] < k) & (half == side))
             if missed.size:
                 again = nearest_neighbors(rows[half != side], k, rows[missed], n_jobs=n_jobs)
-                distances[missed] = again.distances
-        yield distances
+                # Summed in the same order, so that equal distances have equal means.
+                sums[missed, split] = again.distances.cumsum(axis=1)[:, -1]
+    return np.ascontiguousarray(sums.T) / k
 
 
 def _prefers_tree(rows: Floats) -> bool:
@@ -300,40 +307,41 @@ def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _nearest_of(rows, candidates, place, k):  # type: ignore[no-untyped-def]
-    """Find the k nearest of each row's candidates that have a place; infinite where too few have one."""
-    distances = np.empty((rows.shape[0], k))
+def _nearest_of(rows, known, kept, place, k, shrinkage, slack):  # type: ignore[no-untyped-def]
+    """Find the k nearest of each row's known neighbours that have a place; infinite where too few have one.
+
+    Also tell whether these are proven to be the nearest of all: no neighbour is nearer than what it is said
+    to be in `known`, times the shrinkage, less the slack. Most often a few more than k show it.
+    """
+    distances = np.full((rows.shape[0], k), np.inf)
     indices = np.zeros((rows.shape[0], k), dtype=np.int64)
+    proven = np.zeros(rows.shape[0], dtype=np.bool_)
     for row in range(rows.shape[0]):
-        best = distances[row]
-        where = indices[row]
-        best[:] = np.inf
-        for position in range(candidates.shape[1]):
-            other = place[candidates[row, position]]
+        best, where, count = distances[row], indices[row], 0
+        said, named = known.distances[kept[row]], known.indices[kept[row]]
+        for position in range(named.shape[0]):
+            other = place[named[position]]
             if other < 0:
                 continue
+            if count == k and math.sqrt(best[k - 1]) <= said[position] * shrinkage - slack:
+                break
             total = 0.0
             for column in range(rows.shape[1]):
                 gap = rows[other, column] - rows[row, column]
                 total += gap * gap
-            if total < best[k - 1]:
-                _insert(best, where, total, other)
+            if count < k:
+                count += 1
+            elif total >= best[k - 1]:
+                continue
+            slot = count - 1
+            while slot > 0 and best[slot - 1] > total:
+                best[slot], where[slot] = best[slot - 1], where[slot - 1]
+                slot -= 1
+            best[slot], where[slot] = total, other
         for at in range(k):
-            best[at] = np.sqrt(best[at])
-    return distances, indices
-
-
-@numba.njit(cache=True, nogil=True)
-def _insert(best, where, value, row):  # type: ignore[no-untyped-def]
-    """Insert a value below the last into the ascending `best`; return what is last then."""
-    place = best.shape[0] - 1
-    while place > 0 and best[place - 1] > value:
-        best[place] = best[place - 1]
-        where[place] = where[place - 1]
-        place -= 1
-    best[place] = value
-    where[place] = row
-    return best[best.shape[0] - 1]
+            best[at] = math.sqrt(best[at])
+        proven[row] = best[k - 1] <= said[-1] * shrinkage - slack
+    return distances, indices, proven
 
 
 @numba.njit(cache=True, nogil=True)
@@ -363,17 +371,19 @@ def _scan_counts(columns, asked, which, radius, own):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True, nogil=True)
-def _first_in_other_half(distances, indices, half, k):  # type: ignore[no-untyped-def]
-    n, width = distances.shape
-    out = np.empty((n, k))
-    found = np.zeros(n, dtype=np.int64)
+def _sums_in_other_half(distances, indices, sides, k):  # type: ignore[no-untyped-def]
+    """Sum, for all halvings at once, up to k distances to neighbours on the other side; and count them."""
+    n, n_splits = sides.shape
+    sums, found = np.zeros((n, n_splits)), np.zeros((n, n_splits))
     for row in range(n):
-        kept = 0
-        position = 0
-        while position < width and kept < k:
-            # Written whether it counts or not: halves are random, and a branch would be mispredicted.
-            out[row, kept] = distances[row, position]
-            kept += half[indices[row, position]] ^ half[row]
-            position += 1
-        found[row] = kept
-    return out, found
+        here, total, count = sides[row], sums[row], found[row]
+        for position in range(distances.shape[1]):
+            if position >= k and position % _LOOK_EVERY == 0 and count.min() >= k:
+                break
+            distance, there = distances[row, position], sides[indices[row, position]]
+            for split in range(n_splits):
+                # No branch: halves are random, and it would be mispredicted.
+                one = 1.0 if (here[split] != there[split]) & (count[split] < k) else 0.0
+                total[split] += one * distance
+                count[split] += one
+    return sums, found

@@ -148,66 +148,61 @@ def _hinge_sums(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _laplacian_product(  # type: ignore[no-untyped-def]
-    f, levels, order, n_levels, margin, weight, vectors, out
+    f, levels, order, n_levels, margin, weight, far, vectors, out
 ):
-    """Add ``weight`` times the Hessian of ``S(margin)`` times the columns of `vectors` to `out`.
+    """Fill in the rows of `vectors` times `far`, and ``weight`` times the Hessian of ``S(margin)`` times all.
 
-    The Hessian is twice the graph Laplacian of the active pairs.
+    The Hessian is twice the graph Laplacian of the active pairs. Where `far` is empty, that is added to what
+    is there.
     """
-    n = f.shape[0]
-    width = vectors.shape[1]
-    count = np.zeros(n_levels + 1)
-    total = np.zeros((n_levels + 1, width), vectors.dtype)
+    n, width = vectors.shape
+    # Of all levels together nothing is asked: the trees do without them.
+    count = np.zeros(n_levels)
+    total = np.zeros((n_levels, width), vectors.dtype)
     met = np.zeros(width, vectors.dtype)
     twice = vectors.dtype.type(2.0 * weight)
-    start = n
-    for position in range(n - 1, -1, -1):
-        i = order[position]
-        while start > 0 and f[order[start - 1]] > f[i] - margin:
-            start -= 1
-            j = order[start]
-            node = levels[j]
-            while node <= n_levels:
-                count[node] += 1.0
+    # From the top, rows meet those of lower levels; from the bottom, those of higher ones.
+    for upward in (False, True):
+        count[:] = 0.0
+        total[:] = 0.0
+        entered = 0
+        for position in range(n):
+            i = order[position] if upward else order[n - 1 - position]
+            while entered < n:
+                j = order[entered] if upward else order[n - 1 - entered]
+                if not (f[j] - margin < f[i] if upward else f[j] > f[i] - margin):
+                    break
+                entered += 1
+                node = n_levels + 1 - levels[j] if upward else levels[j]
+                vector = vectors[j]
+                while node < n_levels:
+                    count[node] += 1.0
+                    sums = total[node]
+                    for column in range(width):
+                        sums[column] += vector[column]
+                    node += node & -node
+            vector, product = vectors[i], out[i]
+            if far.shape[0] and not upward:
+                share = far[i]
                 for column in range(width):
-                    total[node, column] += vectors[j, column]
-                node += node & -node
-        node = levels[i] - 1
-        c = 0.0
-        met[:] = 0.0
-        while node > 0:
-            c += count[node]
-            for column in range(width):
-                met[column] += total[node, column]
+                    product[column] = share * vector[column]
+            node = n_levels - levels[i] if upward else levels[i] - 1
+            if node == 0:
+                continue
+            c, sums = count[node], total[node]
             node -= node & -node
-        own = vectors.dtype.type(c)
-        for column in range(width):
-            out[i, column] += twice * (own * vectors[i, column] - met[column])
-    count[:] = 0.0
-    total[:] = 0.0
-    stop = 0
-    for position in range(n):
-        j = order[position]
-        while stop < n and f[order[stop]] - margin < f[j]:
-            i = order[stop]
-            node = n_levels + 1 - levels[i]
-            while node <= n_levels:
-                count[node] += 1.0
-                for column in range(width):
-                    total[node, column] += vectors[i, column]
-                node += node & -node
-            stop += 1
-        node = n_levels - levels[j]
-        c = 0.0
-        met[:] = 0.0
-        while node > 0:
-            c += count[node]
+            if node > 0:
+                met[:] = sums
+                while node > 0:
+                    c += count[node]
+                    sums = total[node]
+                    for column in range(width):
+                        met[column] += sums[column]
+                    node -= node & -node
+                sums = met
+            own = vectors.dtype.type(c)
             for column in range(width):
-                met[column] += total[node, column]
-            node -= node & -node
-        own = vectors.dtype.type(c)
-        for column in range(width):
-            out[j, column] += twice * (own * vectors[j, column] - met[column])
+                product[column] += twice * (own * vector[column] - sums[column])
 
 
 @dataclass(frozen=True)
@@ -228,17 +223,21 @@ class PairLossAt:
     _scores: Floats
     _order: Ints
 
-    def hessian_product(self, vectors: Any) -> Any:
-        """Return the (generalised) Hessian times `vectors`, of shape (n,) or (n, s), in their precision."""
+    def hessian_product(self, vectors: Any, out: Any = None) -> Any:
+        """Return the (generalised) Hessian times `vectors`, of shape (n,) or (n, s), in their precision.
+
+        It may be written into `out`, of the same shape and precision.
+        """
         precision = np.result_type(vectors, np.float32)
         columns = np.ascontiguousarray(vectors.reshape(len(vectors), -1), dtype=precision)
         loss = self._loss
-        far = loss.far_weight * loss.shape.curvature(self._scores)
-        out = far.astype(columns.dtype)[:, None] * columns
+        out = np.empty_like(columns) if out is None else out
+        far = (loss.far_weight * loss.shape.curvature(self._scores)).astype(precision)
         for margin, weight in zip(loss.shape.margins, loss.shape.weights, strict=True):
             _laplacian_product(
-                self._scores, loss.levels, self._order, loss.n_levels, margin, weight, columns, out
+                self._scores, loss.levels, self._order, loss.n_levels, margin, weight, far, columns, out
             )
+            far = far[:0]
         return out.reshape(vectors.shape)
 
 

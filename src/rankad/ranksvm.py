@@ -20,6 +20,7 @@ import numpy as np
 from scipy import linalg
 
 from rankad._arrays import Floats, Singles
+from rankad._scratch import Scratch
 
 __all__ = ["RankSVMSolution", "solve_path", "solve_ranksvm"]
 
@@ -31,8 +32,15 @@ _MAX_CG_STEPS = 50
 # The line search ends when the slope has fallen to this share of what it was.
 _SLOPE_LEFT = 0.1
 _MAX_LINE_STEPS = 30
+# Where Newton's decrement was below the first share of the length of w, and is below the second, the last
+# Hessian serves once more; the decrement may be so many times larger than that one says.
+_NEAR, _MORE_THAN_SEEN = (0.05, 3e-3), 2.0
+# Copying some rows takes less time than multiplying them all where they are no more than this share.
+_FEW = 0.75
 # With a curvature above this in any feature, single precision may lose the identity that is added to it.
 _SINGLE_LIMIT = 1e6
+# Rows whose features are rounded together: what is written of them stays in the cache.
+_TOGETHER = 16
 # Features below this are nothing beside those of order one, but their products would be subnormal, and slow.
 _SINGLE_ZERO = np.float32(1e-12)
 
@@ -44,7 +52,7 @@ class LossAt(Protocol):
     def value(self) -> float: ...
     @property
     def gradient(self) -> Floats: ...
-    def hessian_product(self, vectors: Any) -> Any: ...
+    def hessian_product(self, vectors: Any, out: Any = None) -> Any: ...
 
 
 class Loss(Protocol):
@@ -67,7 +75,8 @@ class RankSVMSolution(NamedTuple):
     loss : float
         The loss part, without ``C``.
     decrement : float
-        Newton's decrement at ``w``, or a bound on it: ``F(w) - min F`` is about its square over two.
+        Newton's decrement at ``w``, a bound on it, or twice what the Hessian of the step before says:
+        ``F(w) - min F`` is about its square over two, or less.
     n_iter : int
         Newton steps taken.
     converged : bool
@@ -117,6 +126,7 @@ def solve_ranksvm(
     if not (math.isfinite(C) and C > 0):
         raise ValueError(f"C must be finite and > 0, got {C!r}.")
     newton = _newton or _Newton(features)
+    newton.forget()
     Z = newton.Z
     w = np.zeros(Z.shape[1]) if start is None else np.array(start, dtype=np.float64)
     f = Z @ w
@@ -132,19 +142,13 @@ def solve_ranksvm(
         if decrement <= tol * float(np.linalg.norm(w)):
             converged = True
             break
-        for accuracy in _ACCURACIES:
-            step = newton.step(at, C, gradient, accuracy)
-            slope = float(gradient @ step)
-            decrement = math.sqrt(max(0.0, -slope))
-            # A loose solution may miss a soft direction: only a tight one may end the search.
-            if Z.shape[1] <= DENSE_LIMIT or decrement > tol * float(np.linalg.norm(w)):
-                break
+        step, decrement = newton.step(at, C, gradient, float(np.linalg.norm(w)), tol)
         if decrement <= tol * float(np.linalg.norm(w)):
             converged = True
             break
         if n_iter == max_iter:
             break
-        moved = _line_search(w, f, step, Z @ step, objective, slope, loss, C)
+        moved = _line_search(w, f, step, Z @ step, objective, float(gradient @ step), loss, C)
         if moved is None:
             # No step lowers F any more: what is left is rounding, unless the decrement says otherwise.
             converged = decrement**2 <= 1e-9 * objective
@@ -155,11 +159,11 @@ def solve_ranksvm(
 
 
 def solve_path(
-    features: Floats, loss: Loss, Cs: Iterable[float], **options: float | int
+    features: Floats, loss: Loss, Cs: Iterable[float], scratch: Scratch | None = None, **options: float | int
 ) -> Iterator[RankSVMSolution]:
     """Yield the solution for each C in turn, each started from the one before (ascending C is best)."""
     start: Floats | None = None
-    newton = _Newton(features)
+    newton = _Newton(features, scratch)
     for C in Cs:
         solution = solve_ranksvm(features, loss, C, start=start, _newton=newton, **options)  # type: ignore[arg-type]
         start = solution.weights
@@ -174,27 +178,64 @@ class _Newton:
     precision, and so is when to stop.) Neither is tried again: along ascending C it gets harder.
     """
 
-    def __init__(self, features: Floats) -> None:
-        self.Z = np.ascontiguousarray(features)
-        self._single = np.empty(self.Z.shape, dtype=np.float32)
-        _round(self.Z, self._single)
+    def __init__(self, features: Floats, scratch: Scratch | None = None) -> None:
+        scratch = scratch or Scratch()
+        self.Z = features
+        self._single = scratch.empty("single", features.shape, np.float32)
+        self._product = scratch.empty("product", features.shape, np.float32)
+        _round(np.ascontiguousarray(features.T), self._single)
         self._conjugates = self.Z.shape[1] > DENSE_LIMIT
         self._coarse = True
+        self._last: Any = None
+        self._decrement = math.inf
 
-    def step(self, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
+    def forget(self) -> None:
+        """Forget the last Hessian: C is another, or the place."""
+        self._last, self._decrement = None, math.inf
+
+    def step(self, at: LossAt, C: float, gradient: Floats, length: float, tol: float) -> tuple[Floats, float]:
+        """Return the step from w, whose length is given, and Newton's decrement."""
+        again = self._step_again(gradient, length)
+        if again is not None:
+            # By the Hessian of another place: what it says must be clear.
+            return again, _MORE_THAN_SEEN * _decrement(gradient, again)
+        for accuracy in _ACCURACIES:
+            step = self._step(at, C, gradient, accuracy)
+            self._decrement = _decrement(gradient, step)
+            # A loose solution may miss a soft direction: only a tight one may end the search.
+            if self.Z.shape[1] <= DENSE_LIMIT or self._decrement > tol * length:
+                break
+        return step, self._decrement
+
+    def _step_again(self, gradient: Floats, length: float) -> Floats | None:
+        """Solve by the last Hessian, once, where the end is near; None elsewhere.
+
+        There hardly a pair comes or goes: to find out the Hessian anew takes longer than one more step.
+        """
+        last, self._last = self._last, None
+        if last is None or self._decrement > _NEAR[0] * length:
+            return None
+        step = self._solve(last, gradient)
+        return step if _decrement(gradient, step) <= _NEAR[1] * length else None
+
+    def _step(self, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
         """Solve ``H step = -gradient``."""
         if self._conjugates:
             step = _conjugate_gradients(self.Z, at, C, gradient, accuracy)
             if step is not None:
                 return step
             self._conjugates = False
-        factor = self._factor(at, C)
+        self._last = self._factor(at, C)
+        return self._solve(self._last, gradient)
+
+    @staticmethod
+    def _solve(factor: Any, gradient: Floats) -> Floats:
         step = linalg.cho_solve(factor, gradient.astype(factor[0].dtype), check_finite=False)
         return np.asarray(-step, dtype=np.float64)
 
     def _factor(self, at: LossAt, C: float) -> Any:
         if self._coarse:
-            hessian = _hessian(self._single, at, C)
+            hessian = _hessian(self._single, at, C, self._product)
             if hessian.diagonal().max() <= _SINGLE_LIMIT:
                 with suppress(linalg.LinAlgError):
                     return linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
@@ -202,25 +243,32 @@ class _Newton:
         return linalg.cho_factor(_hessian(self.Z, at, C), lower=True, overwrite_a=True, check_finite=False)
 
 
-def _hessian(Z: Floats | Singles, at: LossAt, C: float) -> Floats | Singles:
+def _decrement(gradient: Floats, step: Floats) -> float:
+    """Return Newton's decrement."""
+    return math.sqrt(max(0.0, -float(gradient @ step)))
+
+
+def _hessian(Z: Floats | Singles, at: LossAt, C: float, out: Singles | None = None) -> Floats | Singles:
     """Return the lower triangle of ``I + C Z' loss'' Z``; what is above it means nothing."""
-    product = at.hessian_product(Z)
+    product = at.hessian_product(Z, out)
     # Rows whose pairs are all in order have no part in the Hessian; where C is large, those are most.
     active = np.flatnonzero(_any_in(product))
-    rows = Z if active.size == len(Z) else Z[active]
-    hessian = _lower_product(rows, product if active.size == len(Z) else product[active])
+    few = active.size < _FEW * len(Z)
+    hessian = _lower_product(Z[active], product[active]) if few else _lower_product(Z, product)
     hessian *= C
     hessian.flat[:: Z.shape[1] + 1] += 1.0
     return hessian
 
 
 @numba.njit(cache=True, nogil=True)
-def _round(features, out):  # type: ignore[no-untyped-def]
-    """Fill in features in single precision, zero where they are next to nothing."""
-    for row in range(features.shape[0]):
-        for column in range(features.shape[1]):
-            value = np.float32(features[row, column])
-            out[row, column] = np.float32(0.0) if abs(value) < _SINGLE_ZERO else value
+def _round(columns, out):  # type: ignore[no-untyped-def]
+    """Fill in features row by row in single precision, zero where they are next to nothing."""
+    s, n = columns.shape
+    for begin in range(0, n, _TOGETHER):
+        for column in range(s):
+            for row in range(begin, min(begin + _TOGETHER, n)):
+                value = np.float32(columns[column, row])
+                out[row, column] = np.float32(0.0) if abs(value) < _SINGLE_ZERO else value
 
 
 @numba.njit(cache=True, nogil=True)

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats, Ints
 from rankad._progress import Progress
+from rankad._scratch import Scratch
 from rankad.calibration import Calibration
 from rankad.detectors.plan import Bandwidth, Plan
 from rankad.detectors.ranker import PreparedRows, Recipe
@@ -110,6 +111,7 @@ class RankFit:
     def __init__(self, detector: RankAD, plan: Plan, rows: Floats) -> None:
         self.detector = detector
         self.plan = plan
+        self._scratch = Scratch()
         entropy = check_random_state(detector.random_state).randint(2**31, size=4)
         seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
         self.draw_seed, self.train_seed, self.select_seed, self.calibrate_seed = seeds
@@ -182,7 +184,7 @@ class RankFit:
             view = view._replace(prepared=view.prepared.among(view.scaling.apply(ranking)))
         weight = C[at] * view.prepared.n_pairs
         sigma = chosen.sigma(view.prepared.unit)
-        ranker = view.prepared.solve(sigma, [weight])[0]
+        ranker = view.prepared.solve(sigma, [weight], self._scratch)[0]
         detector.n_neighbors_ = self.recipe.k
         detector.scaling_ = view.scaling
         detector.ranges_ = ColumnRanges.of(self.training)
@@ -287,7 +289,7 @@ class RankFit:
             # So much of the whole's pairs: as the square of the rows.
             share = 1 - len(held) / len(rows)
             weights = [value * here.n_pairs / share**2 for value in C]
-            rankers = here.solve(bandwidths[multiple].sigma(here.unit), weights)
+            rankers = here.solve(bandwidths[multiple].sigma(here.unit), weights, self._scratch)
             losses = self._judge([ranker.scorer for ranker in rankers], views[which], held, negatives[fold])
             progress.advance()
             return losses
@@ -373,7 +375,7 @@ class RankFit:
             kept = np.delete(np.arange(len(rows)), held)
             # The final seed, so that landmarks are drawn alike. (Halves are not; they average out.)
             prepared = PreparedRows(rows[kept], recipe, self.train_seed, view.name, (known, kept))
-            scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight])[0]
+            scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight], self._scratch)[0]
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=detector.scorer_.single)
             scores = scorer.score(rows[held], far_widths=widths)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from rankad._arrays import Floats, Ints
-from rankad._threads import made_once, one_openmp_thread
+from rankad._scratch import Scratch
+from rankad._threads import made_once
 from rankad.kernels import KernelMap, choose_landmarks
 from rankad.levels import quantize
 from rankad.neighbors import (
@@ -23,7 +24,7 @@ from rankad.neighbors import (
     nearest_neighbors,
     neighbors_among,
     random_halves,
-    split_distances,
+    split_means,
 )
 from rankad.pairloss import PairLoss
 from rankad.ranks import density_ranks, knn_statistic, resampled_ranks
@@ -137,8 +138,7 @@ class PreparedRows:
             return density_ranks(self.density)
         n, k = len(self._rows), self._recipe.k
         halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
-        splits = split_distances(self._rows, k, halves, self._neighbors)
-        return resampled_ranks((-knn_statistic(split, k, "mean") for split in splits), halves)
+        return resampled_ranks(-split_means(self._rows, k, halves, self._neighbors), halves)
 
     @made_once
     def levels(self) -> Ints:
@@ -162,11 +162,9 @@ class PreparedRows:
             step = max(1, len(self._reference) // len(rows))
             rows = np.concatenate([rows, self._reference[::step]])
             names = np.arange(len(rows))
-        # k-means sums in the order of its threads; one thread keeps the last bit the same for any n_jobs.
-        with one_openmp_thread():
-            landmarks = choose_landmarks(
-                rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed, names=names
-            )
+        landmarks = choose_landmarks(
+            rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed, names=names
+        )
         return KernelMap(self._rows, landmarks)
 
     @made_once
@@ -189,12 +187,14 @@ class PreparedRows:
         _ = self._loss, self._landmarks
         return self
 
-    def solve(self, sigma: float, pair_weights: Sequence[float]) -> list[FittedRanker]:
+    def solve(
+        self, sigma: float, pair_weights: Sequence[float], scratch: Scratch | None = None
+    ) -> list[FittedRanker]:
         """Train at one bandwidth for several C, given as C times the number of pairs, ascending.
 
         That product, unlike C, means the same for any number of rows.
         """
-        features = self._map.features(sigma)
+        features = self._map.features(sigma, scratch)
         # Without pairs there is nothing to weigh, and g is zero.
         C = [weight / self.n_pairs if self.n_pairs else 1.0 for weight in pair_weights]
         widths = sigma * self._scaling.scale
@@ -208,5 +208,5 @@ class PreparedRows:
                 ),
                 solution,
             )
-            for solution in solve_path(features.rows, self._loss, C)
+            for solution in solve_path(features.rows, self._loss, C, scratch)
         ]
