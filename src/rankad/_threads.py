@@ -25,6 +25,9 @@ _limit: Any = None
 @cache
 def _pools() -> ThreadpoolController:
     """Return the thread pools of what fits compute with; to look for them takes as long as a small fit."""
+    # SciPy brings a BLAS of its own, which must be there to be found.
+    import scipy.linalg  # noqa: F401
+
     return ThreadpoolController()
 
 
