@@ -38,7 +38,7 @@ _STAGES = {
     "kernel features": (
         "kernels",
         ("features", "__init__"),
-        "n s exponentials, and a product of n s² in float64",
+        "n s exponentials, and products of n s² in float64",
     ),
     "RankSVM": (
         "ranksvm",

@@ -26,11 +26,11 @@ TOLERANCE = 1e-8
 # A kernel value below exp(-46), about 1e-20, counts as zero: sums cannot see it, but arithmetic on numbers so
 # small, and on their products, is many times slower.
 NEGLIGIBLE = 46.0
-# Of a triangular matrix so many rows are multiplied at a time.
+# Triangular systems are solved for so many unknowns at a time.
 _BLOCK = 64
 # Less than one by more than rounding.
 _NEARLY = 1 - 1e-9
-# k-means ends after so many rounds, or once centers have moved by so little: the sum of their squared shifts,
+# k-means ends after so many rounds, or once centres have moved by so little: the sum of their squared shifts,
 # over the variance of a column.
 _K_MEANS_ROUNDS, _K_MEANS_SHIFT = 5, 1e-3
 
@@ -78,7 +78,7 @@ def choose_landmarks(
 
 
 def _k_means(rows: Floats, centers: Floats) -> Floats:
-    """Move centers to the means of the rows nearest to them, a few times; one without rows stays."""
+    """Move centres to the means of the rows nearest to them, a few times; one without rows stays."""
     enough = _K_MEANS_SHIFT * float(rows.var(axis=0).mean())
     nearest = np.full(len(rows), -1)
     for _ in range(_K_MEANS_ROUNDS):
@@ -94,7 +94,7 @@ def _k_means(rows: Floats, centers: Floats) -> Floats:
 
 
 def _nearest_centers(rows: Floats, centers: Floats) -> Ints:
-    """Name the nearest center of every row."""
+    """Name the nearest centre of every row, the first of several."""
     n, d = rows.shape
     if d > WIDE:
         return np.asarray(squared_distances(rows, centers).argmin(axis=1))
@@ -105,7 +105,7 @@ def _nearest_centers(rows: Floats, centers: Floats) -> Ints:
 
 @numba.njit(cache=True, nogil=True)
 def _means(rows, nearest, centers):  # type: ignore[no-untyped-def]
-    """Return the means of the rows nearest to each center; the center itself where there are none."""
+    """Return the means of the rows nearest to each centre; the centre itself where there are none."""
     means, many = np.zeros_like(centers), np.zeros(centers.shape[0])
     for row in range(rows.shape[0]):
         many[nearest[row]] += 1.0
@@ -304,26 +304,28 @@ class KernelMap:
         factor = np.tril(found[:rank, :rank])
         chosen = pivots[:rank].astype(np.int64) - 1
         between = _exponentiate(self._between, chosen, sigma, scratch.empty("between", (rank, n)))
-        columns = _unmixed(between, factor, scratch.empty("features", (rank, n)))
+        columns = scratch.empty("features", (rank, n))
+        _unmix(between, factor, columns, scratch.empty("part", (_BLOCK, n)))
         return KernelFeatures(columns.T, factor, chosen, s)
 
 
-def _unmixed(columns: Floats, factor: Floats, out: Floats) -> Floats:
-    """Fill in ``L^-1 columns``, for a lower triangular L, and return it.
+def _unmix(columns: Floats, factor: Floats, out: Floats, part: Floats) -> None:
+    """Fill in ``L^-1 columns``, for a lower triangular L.
 
-    By the inverse of L, so that all that is left are products of matrices, which take less time than SciPy's
-    solver and, unlike it, let other threads run. A block at a time, to leave out the zeros of the inverse.
+    By blocks, whose own triangles are inverted: all that is left are products of matrices, which take less
+    time than SciPy's solver and, unlike it, let other threads run. What is in `part` is lost.
     """
-    inverse = _inverse_of(factor)
     for begin in range(0, len(factor), _BLOCK):
-        end = min(begin + _BLOCK, len(factor))
-        np.matmul(inverse[begin:end, :end], columns[:end], out=out[begin:end])
-    return out
+        block = slice(begin, min(begin + _BLOCK, len(factor)))
+        rest = part[: block.stop - begin]
+        np.matmul(factor[block, :begin], out[:begin], out=rest)
+        np.subtract(columns[block], rest, out=rest)
+        np.matmul(_inverse_of(np.ascontiguousarray(factor[block, block])), rest, out=out[block])
 
 
 @numba.njit(cache=True, nogil=True)
 def _inverse_of(factor):  # type: ignore[no-untyped-def]
-    """Return the inverse of a lower triangular matrix, by forward substitution."""
+    """Return the inverse of a small lower triangular matrix, by forward substitution."""
     inverse = np.zeros_like(factor)
     for row in range(factor.shape[0]):
         own = inverse[row]
