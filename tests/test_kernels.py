@@ -264,6 +264,15 @@ def test_wrong_landmarks_are_named():
             choose_landmarks(rows, 2, seed=0, names=names)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e150])
+@pytest.mark.parametrize("method", ["kmeans", "random"])
+def test_landmarks_of_what_is_no_place_are_refused(method, value):
+    rows = np.random.default_rng(17).normal(size=(30, 2))
+    rows[7, 1] = value
+    with pytest.raises(ValueError, match=r"Rows must hold finite values of at most 1e\+140, got"):
+        choose_landmarks(rows, 5, method, seed=0)
+
+
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 128, 200])
 @pytest.mark.parametrize("sigma", [0.3, 2.0, 30.0])
 def test_features_solve_the_triangular_system(size, sigma):

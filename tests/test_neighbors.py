@@ -429,15 +429,16 @@ def asked_again(monkeypatch):
     return numbers
 
 
+@pytest.mark.parametrize("k", [2, 12])
 @pytest.mark.parametrize("tied", [False, True])
-def test_rows_that_the_wide_query_misses_are_asked_again(asked_again, tied):
+def test_rows_that_the_wide_query_misses_are_asked_again(asked_again, tied, k):
     # Halves that are intervals: deep inside one, none of the 4 k nearest lies in the other.
     rows = np.repeat(np.arange(30.0), 2) if tied else np.sort(np.random.default_rng(11).normal(size=60))
     half = np.arange(60) < 30
-    (found,) = split_means(rows[:, None], 2, half[None])
+    (found,) = split_means(rows[:, None], k, half[None], nearest_neighbors(rows[:, None], min(4 * k, 20)))
     assert sum(asked_again) > 30
     assert len(asked_again) == 2  # both sides
-    np.testing.assert_array_equal(found, _means(rows[:, None], 2, half))
+    np.testing.assert_array_equal(found, _means(rows[:, None], k, half))
 
 
 def test_only_missed_rows_are_asked_again(asked_again):

@@ -474,6 +474,22 @@ def test_with_a_hessian_used_again_the_end_is_the_same(hinge, factor, monkeypatc
     assert np.linalg.norm(solution.weights - plain.weights) <= 2 * TOL * np.linalg.norm(plain.weights)
 
 
+@pytest.mark.parametrize("hinge", ["squared", "linear, width 0.01"])
+def test_the_end_is_never_judged_by_a_hessian_of_another_place(hinge):
+    """Where C is large, pairs that come and go change it by orders of magnitude."""
+    for seed in range(40):
+        Z, levels = _problem(n=30 + seed, s=20 + seed, seed=seed, sigma=(0.5, 1.0, 3.0)[seed % 3])
+        shape, twin = HINGES[hinge]
+        Cs = [1.0, 30.0, 1e3, 1e5]
+        for C, solution in zip(Cs, solve_path(Z, PairLoss(levels, shape), Cs), strict=True):
+            w = solution.weights
+            decrement = oracles.RankSVM(Z, levels, twin, C).newton_decrement(w)
+            # Below the last term, rounding leaves nothing to gain.
+            assert not solution.converged or decrement <= max(
+                1.05 * TOL * np.linalg.norm(w), math.sqrt(1e-9 * solution.objective)
+            )
+
+
 def test_near_the_end_the_last_hessian_serves_once_more(hessians, monkeypatch):
     def n_formed():
         hessians.clear()

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_run", "check_share", "check_unit", "is_count", "resolve_neighbors"]
+from rankad._arrays import LARGEST, Floats
+
+__all__ = [
+    "check_choice",
+    "check_range",
+    "check_run",
+    "check_share",
+    "check_unit",
+    "is_count",
+    "resolve_neighbors",
+]
 
 
 def check_unit(name: str, value: Any) -> float:
@@ -66,3 +76,14 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
     plain = bool(value) if isinstance(value, np.bool_) else value
     if not any(plain is choice or (isinstance(plain, str) and plain == choice) for choice in allowed):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+
+
+def check_range(*tables: Floats) -> None:
+    """Raise where rows hold what is no number, or numbers whose squares overflow."""
+    for table in tables:
+        largest = max(-float(table.min(initial=0.0)), float(table.max(initial=0.0)))
+        if not largest <= LARGEST:
+            raise ValueError(
+                f"Rows must hold finite values of at most {LARGEST:g}, got {largest:g}: squared distances "
+                f"would overflow. Scale the columns first."
+            )

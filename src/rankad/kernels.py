@@ -15,6 +15,7 @@ from scipy import linalg
 from scipy.linalg.lapack import dpstrf
 
 from rankad._arrays import Floats, Ints
+from rankad._checks import check_range
 from rankad._scratch import Scratch
 from rankad._simd import in_groups, nearest_hubs
 from rankad._wide import WIDE, Placed, squared_distances
@@ -61,6 +62,7 @@ def choose_landmarks(
         raise ValueError(f"n_landmarks must be >= 1, got {n_landmarks!r}.")
     if method not in ("kmeans", "random"):
         raise ValueError(f"method must be 'kmeans' or 'random', got {method!r}.")
+    check_range(rows)
     named = np.arange(len(rows)) if names is None else np.asarray(names)
     if named.shape != (len(rows),) or named.dtype.kind not in "iu":
         raise ValueError(

@@ -16,7 +16,8 @@ import numba
 import numpy as np
 from scipy.spatial import cKDTree
 
-from rankad._arrays import LARGEST, Bools, Floats, Ints
+from rankad._arrays import Bools, Floats, Ints
+from rankad._checks import check_range
 from rankad._simd import in_groups, scan
 from rankad._threads import in_blocks, n_threads
 from rankad._wide import WIDE, nearest_wide
@@ -97,7 +98,7 @@ def nearest_neighbors(
     if method == "auto":
         method = "tree" if _prefers_tree(rows) else "scan"
     asked = rows if queries is None else np.ascontiguousarray(queries, dtype=np.float64)
-    _check_range(rows, asked)
+    check_range(rows, asked)
     if method == "tree":
         return _tree_search(rows, asked, k, own, n_jobs)
     if method == "scan" and rows.shape[1] > WIDE:
@@ -139,7 +140,7 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
     if not 1 <= k < len(kept):
         raise ValueError(f"k must lie between 1 and {len(kept) - 1}, the number of other rows; got {k}.")
     own = np.ascontiguousarray(rows, dtype=np.float64)
-    _check_range(own)
+    check_range(own)
     if own.shape[1] > WIDE:
         # Distances to all rows, by products, take no longer than those to the few that are known.
         return Neighbors(*nearest_wide(own, own, k, True, n_jobs=1))
@@ -177,7 +178,7 @@ def radius_counts(
     own = queries is None
     rows = np.ascontiguousarray(reference, dtype=np.float64)
     asked = rows if queries is None else np.ascontiguousarray(queries, dtype=np.float64)
-    _check_range(rows, asked)
+    check_range(rows, asked)
     counts = np.zeros(len(asked), dtype=np.int64)
     unsure = np.arange(len(asked))
     if _prefers_tree(rows):
@@ -280,16 +281,6 @@ def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | N
             groups = in_groups(rows, np.float64)
             distances[unsure, :k], found[unsure, :k] = scan(groups, n, asked, unsure, k, own)
     return Neighbors(np.ascontiguousarray(distances[:, :k]), np.ascontiguousarray(found[:, :k]))
-
-
-def _check_range(*tables: Floats) -> None:
-    for table in tables:
-        largest = max(-float(table.min(initial=0.0)), float(table.max(initial=0.0)))
-        if not largest <= LARGEST:
-            raise ValueError(
-                f"Rows must hold finite values of at most {LARGEST:g}, got {largest:g}: squared distances "
-                f"would overflow. Scale the columns first."
-            )
 
 
 @numba.njit(cache=True, nogil=True)

@@ -226,7 +226,7 @@ class PairLossAt:
     def hessian_product(self, vectors: Any, out: Any = None) -> Any:
         """Return the (generalised) Hessian times `vectors`, of shape (n,) or (n, s), in their precision.
 
-        It may be written into `out`, of the same shape and precision.
+        That of (n, s) may be written into `out`, of the same shape and precision.
         """
         precision = np.result_type(vectors, np.float32)
         columns = np.ascontiguousarray(vectors.reshape(len(vectors), -1), dtype=precision)

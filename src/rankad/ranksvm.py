@@ -32,9 +32,9 @@ _MAX_CG_STEPS = 50
 # The line search ends when the slope has fallen to this share of what it was.
 _SLOPE_LEFT = 0.1
 _MAX_LINE_STEPS = 30
-# Where Newton's decrement was below the first share of the length of w, and is below the second, the last
-# Hessian serves once more; the decrement may be so many times larger than that one says.
-_NEAR, _MORE_THAN_SEEN = (0.05, 3e-3), 2.0
+# Where Newton's decrement was below the first share of the length of w, and is below the second by the last
+# Hessian, that one serves once more.
+_NEAR = (0.05, 3e-3)
 # Copying some rows takes less time than multiplying them all where they are no more than this share.
 _FEW = 0.75
 # With a curvature above this in any feature, single precision may lose the identity that is added to it.
@@ -75,8 +75,7 @@ class RankSVMSolution(NamedTuple):
     loss : float
         The loss part, without ``C``.
     decrement : float
-        Newton's decrement at ``w``, a bound on it, or twice what the Hessian of the step before says:
-        ``F(w) - min F`` is about its square over two, or less.
+        Newton's decrement at ``w``, or a bound on it: ``F(w) - min F`` is about its square over two.
     n_iter : int
         Newton steps taken.
     converged : bool
@@ -142,13 +141,17 @@ def solve_ranksvm(
         if decrement <= tol * float(np.linalg.norm(w)):
             converged = True
             break
-        step, decrement = newton.step(at, C, gradient, float(np.linalg.norm(w)), tol)
-        if decrement <= tol * float(np.linalg.norm(w)):
+        step, fresh = newton.step(at, C, gradient, float(np.linalg.norm(w)), tol)
+        if fresh:
+            decrement = _decrement(gradient, step)
+        if fresh and decrement <= tol * float(np.linalg.norm(w)):
             converged = True
             break
         if n_iter == max_iter:
             break
         moved = _line_search(w, f, step, Z @ step, objective, float(gradient @ step), loss, C)
+        if moved is None and not fresh:
+            continue
         if moved is None:
             # No step lowers F any more: what is left is rounding, unless the decrement says otherwise.
             converged = decrement**2 <= 1e-9 * objective
@@ -186,34 +189,37 @@ class _Newton:
         _round(np.ascontiguousarray(features.T), self._single)
         self._conjugates = self.Z.shape[1] > DENSE_LIMIT
         self._coarse = True
-        self._last: Any = None
-        self._decrement = math.inf
+        self.forget()
 
     def forget(self) -> None:
         """Forget the last Hessian: C is another, or the place."""
-        self._last, self._decrement = None, math.inf
+        self._last: Any = None
+        self._decrement = math.inf
 
-    def step(self, at: LossAt, C: float, gradient: Floats, length: float, tol: float) -> tuple[Floats, float]:
-        """Return the step from w, whose length is given, and Newton's decrement."""
+    def step(self, at: LossAt, C: float, gradient: Floats, length: float, tol: float) -> tuple[Floats, bool]:
+        """Return the step from w, whose length is given, and whether it is by the Hessian at w.
+
+        By that of another place one can go on, but not tell that this is the end.
+        """
         again = self._step_again(gradient, length)
         if again is not None:
-            # By the Hessian of another place: what it says must be clear.
-            return again, _MORE_THAN_SEEN * _decrement(gradient, again)
+            return again, False
         for accuracy in _ACCURACIES:
             step = self._step(at, C, gradient, accuracy)
             self._decrement = _decrement(gradient, step)
             # A loose solution may miss a soft direction: only a tight one may end the search.
             if self.Z.shape[1] <= DENSE_LIMIT or self._decrement > tol * length:
                 break
-        return step, self._decrement
+        return step, True
 
     def _step_again(self, gradient: Floats, length: float) -> Floats | None:
         """Solve by the last Hessian, once, where the end is near; None elsewhere.
 
-        There hardly a pair comes or goes: to find out the Hessian anew takes longer than one more step.
+        There hardly a pair comes or goes: to find out the Hessian anew takes longer than one more step. (Not
+        where curvatures are so large that single precision does not do: there every pair counts.)
         """
         last, self._last = self._last, None
-        if last is None or self._decrement > _NEAR[0] * length:
+        if last is None or self._decrement > _NEAR[0] * length or not self._coarse:
             return None
         step = self._solve(last, gradient)
         return step if _decrement(gradient, step) <= _NEAR[1] * length else None
