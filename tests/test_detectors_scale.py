@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import oracles
 from rankad import KLPE, RankAD, nearfield
 from rankad._simd import near_distances
-from rankad.detectors import fitting
+from rankad.detectors import fitting, ranker
+from rankad.detectors.ranker import PreparedRows, Recipe
 from rankad.nearfield import NearField
 from rankad.scaling import fit_scaling
 
@@ -434,3 +436,47 @@ def test_a_row_that_makes_up_most_of_the_sample_is_no_alarm(seed):
 
     detector = RankAD(random_state=seed, scaling="standard", bandwidth="D_K").fit(sample(1_000))
     assert np.mean(detector.predict(sample(2_000)) == -1) < 0.05
+
+
+# ---------------------------------------------------------------------------- what is found of some rows only
+
+
+def _prepared(n, **others):
+    recipe = Recipe(5, (0.5,), "kmeans", 10, True)
+    return PreparedRows(rows_of(n), recipe, np.random.SeedSequence(0), **others)
+
+
+@pytest.mark.parametrize(("n", "step"), [(39, 1), (41, 2), (60, 3)])
+def test_the_unit_of_many_rows_is_that_of_every_so_many_th(n, step, monkeypatch):
+    monkeypatch.setattr(ranker, "_UNIT_ROWS", 20)
+    rows = rows_of(n)
+    distances, _ = oracles.neighbors(rows, 6, rows[::step])
+    expected = distances[:, 1:].mean()
+    np.testing.assert_allclose(_prepared(n, reference=rows_of(80, seed=12)).unit, expected, rtol=1e-12)
+    np.testing.assert_allclose(_prepared(n, density=np.arange(n, dtype=float)).unit, expected, rtol=1e-12)
+    # Without a reference all rows have neighbours anyway.
+    plain = oracles.neighbors(rows, 6, rows)[0][:, 1:].mean()
+    np.testing.assert_allclose(_prepared(n).unit, plain, rtol=1e-12)
+
+
+def test_the_density_of_some_rows_is_that_among_all(monkeypatch):
+    which = np.array([3, 0, 59])
+    asked = []
+    real = ranker.nearest_neighbors
+    monkeypatch.setattr(
+        ranker,
+        "nearest_neighbors",
+        lambda *given, **more: asked.append(len(given[2])) or real(*given, **more),
+    )
+    prepared = _prepared(60, reference=rows_of(80, seed=12))
+    asked.clear()
+    some = prepared.density_at(which)
+    assert asked == [3]
+    np.testing.assert_array_equal(some, prepared.density[which])
+    assert asked == [3, 60]
+    # All are known now.
+    np.testing.assert_array_equal(prepared.density_at(which), some)
+    assert asked == [3, 60]
+    np.testing.assert_array_equal(_prepared(60, density=np.arange(60.0)).density_at(which), which)
+    monkeypatch.undo()
+    assert _prepared(60).density_at(which) is None

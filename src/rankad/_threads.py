@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -69,10 +69,39 @@ def in_blocks(
     jobs = max(1, min(-(-n // (few or most)), n_threads(n_jobs)))
     n_blocks = max(1, jobs * -(-n // (jobs * most)))
     bounds = [n * part // n_blocks for part in range(n_blocks + 1)]
-    if jobs == 1:
-        return [work(begin, end) for begin, end in pairwise(bounds)]
-    with ThreadPoolExecutor(jobs) as threads:
-        return list(threads.map(work, bounds[:-1], bounds[1:]))
+    blocks = list(pairwise(bounds))
+    return [work(*block) for block in blocks] if jobs == 1 else _share(work, blocks, jobs)
+
+
+def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: int) -> list[T]:
+    """Have several threads, this one among them, take blocks by turns; an error ends it.
+
+    Pools of threads take a millisecond to set up and to take down, and leave the thread that asks idle.
+    """
+    left = deque(range(len(blocks)))
+    found, errors = dict[int, T](), dict[int, BaseException]()
+
+    def help_out() -> None:
+        while True:
+            try:
+                turn = left.popleft()
+            except IndexError:
+                return
+            try:
+                found[turn] = work(*blocks[turn])
+            except BaseException as error:
+                errors[turn] = error
+                left.clear()
+
+    helpers = [threading.Thread(target=help_out) for _ in range(jobs - 1)]
+    for helper in helpers:
+        helper.start()
+    help_out()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[min(errors)]
+    return [found[turn] for turn in range(len(blocks))]
 
 
 class made_once(Generic[T]):

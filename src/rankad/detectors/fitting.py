@@ -271,12 +271,13 @@ class RankFit:
             view = views[which]
             kept = np.delete(np.arange(len(rows)), parts[fold])
             recipe = self.recipe.for_share(len(kept) / len(rows))
-            density = None if view.prepared.density is None else view.prepared.density[kept]
+            density = view.prepared.density_at(kept)
             return PreparedRows(view.rows[kept], recipe, fold_seeds[fold][0], density=density).complete()
 
-        for view in views:
-            # What all folds share is made before they begin.
-            _ = view.prepared.density if detector.selection != "disagreement" else view.prepared.levels
+        if detector.selection == "disagreement":
+            for view in views:
+                # What all folds share is made before they begin.
+                _ = view.prepared.levels
         prepared = self._in_parallel(prepare, len(parts) * len(views))
         negatives = [
             self._negatives(rows[held], np.delete(rows, held, axis=0), seeds[1])

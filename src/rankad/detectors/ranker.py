@@ -38,6 +38,8 @@ __all__ = ["FittedRanker", "PreparedRows", "Recipe"]
 N_HALVINGS = 20
 # The point at infinity weighs like a level of a third of the rows.
 FAR_SHARE = 1 / 3
+# Where neighbours serve for nothing else, so many rows say what the unit of distances is.
+_UNIT_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class PreparedRows:
     Attributes
     ----------
     unit : float
-        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero.
+        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero. With a reference, or where
+        the density is known, of every so many-th row: a thousand or more.
     """
 
     def __init__(
@@ -113,8 +116,15 @@ class PreparedRows:
         self._density = density
         n, k = len(rows), recipe.k
         self._names = np.arange(n) if known is None else known[1]
-        # Halves need four times as many; without them the unit is all that these are for.
-        many = min(4 * k if reference is None and density is None else k, n - 1)
+        if reference is not None or density is not None:
+            # No halves: the unit is all that neighbours are for.
+            step = max(1, n // _UNIT_ROWS)
+            near = nearest_neighbors(self._rows, min(k + 1, n), self._rows[::step], n_jobs=n_jobs)
+            # The nearest is the row itself, or its equal.
+            self.unit = float(near.distances[:, 1:].mean()) or 1.0
+            return
+        # Halves need four times as many.
+        many = min(4 * k, n - 1)
         if known is None:
             self._neighbors = nearest_neighbors(self._rows, many, n_jobs=n_jobs)
         else:
@@ -125,10 +135,18 @@ class PreparedRows:
     @made_once
     def density(self) -> Floats | None:
         """Minus the mean distance to the K nearest of the reference rows; None without such rows."""
-        if self._reference is None:
-            return self._density
+        return self._density if self._reference is None else self._find_density(self._rows, self._n_jobs)
+
+    def density_at(self, which: Ints) -> Floats | None:
+        """Return the density of some of the rows; where nobody has asked for all, theirs alone is found."""
+        if self._reference is not None and "density" not in vars(self):
+            return self._find_density(self._rows[which], 1)
+        return None if self.density is None else self.density[which]
+
+    def _find_density(self, rows: Floats, n_jobs: int | None) -> Floats:
+        assert self._reference is not None
         k = self._recipe.k
-        distances = nearest_neighbors(self._reference, k, self._rows, n_jobs=self._n_jobs).distances
+        distances = nearest_neighbors(self._reference, k, rows, n_jobs=n_jobs).distances
         return -knn_statistic(distances, k, "mean")
 
     @made_once
