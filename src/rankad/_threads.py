@@ -94,11 +94,15 @@ def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: i
                 left.clear()
 
     helpers = [threading.Thread(target=help_out) for _ in range(jobs - 1)]
-    for helper in helpers:
-        helper.start()
-    help_out()
-    for helper in helpers:
-        helper.join()
+    try:
+        for helper in helpers:
+            helper.start()
+        help_out()
+        for helper in helpers:
+            helper.join()
+    finally:
+        # Who interrupts this thread means all of them.
+        left.clear()
     if errors:
         raise errors[min(errors)]
     return [found[turn] for turn in range(len(blocks))]
