@@ -1,4 +1,4 @@
-"""Parameters as they were given: checked, or an error that says what is allowed."""
+"""Parameters, and rows, as they were given: checked, or an error that says what is allowed."""
 
 from __future__ import annotations
 

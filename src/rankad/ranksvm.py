@@ -137,14 +137,14 @@ def solve_ranksvm(
     while True:
         gradient = w + C * (Z.T @ at.gradient)
         # The Hessian is at least the identity, so the decrement is at most the gradient's length.
-        decrement = float(np.linalg.norm(gradient))
-        if decrement <= tol * float(np.linalg.norm(w)):
+        decrement, length = float(np.linalg.norm(gradient)), float(np.linalg.norm(w))
+        if decrement <= tol * length:
             converged = True
             break
-        step, fresh = newton.step(at, C, gradient, float(np.linalg.norm(w)), tol)
+        step, fresh = newton.step(at, C, gradient, length, tol)
         if fresh:
             decrement = _decrement(gradient, step)
-        if fresh and decrement <= tol * float(np.linalg.norm(w)):
+        if fresh and decrement <= tol * length:
             converged = True
             break
         if n_iter == max_iter:
