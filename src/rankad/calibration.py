@@ -19,6 +19,11 @@ from rankad._arrays import Floats
 
 __all__ = ["Calibration", "FalseAlarmBound", "beta_bound", "covering_bound", "n_attainable"]
 
+# For the spread of the realised rate, a row left out counts for so many that had no part in training.
+_WORTH_LEFT_OUT = 1 / 3
+# With a larger share of tied scores left out, that spread is not known.
+_MOST_TIED = 0.1
+
 Kind = Literal["split", "cross-fit", "leave-one-out", "in-sample"]
 
 EXACT_BETA = (
@@ -27,8 +32,13 @@ EXACT_BETA = (
 )
 NO_ALARM = "alpha is below 1 / (n + 1), the smallest p-value: no row raises an alarm"
 APPROXIMATE_BETA = (
-    "Beta law of order statistics, applied to out-of-sample scores as if one fixed scorer had made them: an "
-    "approximation, not a theorem. calibration='split' gives the exact law"
+    "Beta law of order statistics for a third of the rows: scores of rows left out depend on one another, "
+    "and realised rates vary more than if one fixed scorer had made them. An approximation, not a "
+    "theorem. calibration='split' gives the exact law"
+)
+UNKNOWN = (
+    "not known: {n_tied} of {n} scores of rows left out are tied with others. Between ties the realised rate "
+    "moves in steps, of which no law is known to us here. calibration='split' gives an exact bound"
 )
 
 TRIMMED = (
@@ -146,12 +156,16 @@ def beta_bound(
     if r == 0:
         return FalseAlarmBound(0.0, alpha, delta, True, NO_ALARM)
     split = calibration.kind == "split"
+    n_tied = 0 if split else n - np.unique(calibration.scores).size
+    if n_tied > _MOST_TIED * n:
+        return FalseAlarmBound(1.0, alpha, delta, False, UNKNOWN.format(n_tied=n_tied, n=n))
     theorem, t, left = EXACT_BETA if split else APPROXIMATE_BETA, n_trimmed, delta
     if n_trimmed:
         if share < 1:
             t, left = math.ceil(bdtrik(1 - delta / 2, n_trimmed, share)), delta / 2
         theorem += TRIMMED.format(n_trimmed=n_trimmed, t=t, n=n)
-    bound = 1.0 if r > n else float(betaincinv(r + t, n + 1 - r, 1 - left))
+    worth = 1.0 if split else _WORTH_LEFT_OUT
+    bound = 1.0 if r > n else float(betaincinv(worth * (r + t), worth * (n + 1 - r), 1 - left))
     return FalseAlarmBound(bound, alpha, delta, split and not n_trimmed, theorem)
 
 

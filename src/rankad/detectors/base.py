@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankad._arrays import Floats, Ints
 from rankad._checks import check_unit
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad.copies import find_repeats
 from rankad.detectors.rows import is_plain, validate_rows
 
 __all__ = ["CalibratedDetector"]
@@ -52,6 +53,21 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    def _without_repeats(self, rows: Floats, least: int) -> Ints:
+        """Return which rows are copies to be left out (see `rankad.copies`), and warn of them."""
+        repeats = find_repeats(rows)
+        n_left = len(rows) - len(repeats.copies)
+        if not repeats.copies.size or n_left < least:
+            return repeats.copies[:0]
+        warnings.warn(
+            f"{repeats.n_repeated} of {n_left} different rows come more than once, and more regularly than "
+            f"independent rows would: did a join repeat them? Each was used once; {len(repeats.copies)} "
+            f"copies were left out. Drop repeated rows before fitting.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return repeats.copies
 
     @overload
     def score_samples(self, X: Iterator[Any]) -> Iterator[Floats]: ...

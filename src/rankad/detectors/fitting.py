@@ -16,7 +16,7 @@ from rankad._progress import Progress
 from rankad._scratch import Scratch
 from rankad.calibration import Calibration
 from rankad.detectors.plan import Bandwidth, Plan
-from rankad.detectors.ranker import PreparedRows, Recipe
+from rankad.detectors.ranker import KnownNeighbors, PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
 from rankad.levels import disagreement
 from rankad.nearfield import NearField
@@ -57,6 +57,14 @@ _SMALL = 1_000
 AUTO_C = (1.0, 10.0)
 # What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
 _EQUAL_WITHIN = 1e-6
+# Bandwidths whose logarithms differ by no more than this measure equally far.
+_ALIKE_WIDTHS = 0.2
+# Rows so many bandwidths apart have kernel values that differ by a ten-thousandth at most.
+_INDISTINCT = 0.01
+# Between so few and so many rows, cross-fitted scores are relied on only if at most this share of the rows,
+# once left out, scores below all training rows, and if at least this share of the rows is distinct. (Half of
+# still fewer would be too few to train on.)
+_FEW_ROWS, _MANY_ROWS, _MOST_LOST, _FEWEST_DISTINCT = 100, 500, 0.2, 1 / 3
 # Made-up rows of each kind per held-out row, and how many at most.
 _NEGATIVES, _MOST_NEGATIVES = 20, 10_000
 # So many numbers of them are scaled at a time: all of them at once would be as much memory again.
@@ -108,15 +116,18 @@ def _n_ranking(n_reference: int, size: int) -> int:
 class RankFit:
     """One call of `RankAD.fit`: it fills the detector's fitted attributes."""
 
-    def __init__(self, detector: RankAD, plan: Plan, rows: Floats) -> None:
+    def __init__(
+        self, detector: RankAD, plan: Plan, rows: Floats, calibration: str, seed: int | None
+    ) -> None:
         self.detector = detector
+        self.calibration = calibration
         self.plan = plan
         self._scratch = Scratch()
-        entropy = check_random_state(detector.random_state).randint(2**31, size=4)
+        entropy = check_random_state(seed).randint(2**31, size=4)
         seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
-        self.draw_seed, self.train_seed, self.select_seed, self.calibrate_seed = seeds
+        self.draw_seed, self.train_seed, self.select_seed, _ = seeds
         n = len(rows)
-        wanted = (n + 1) // 2 if detector.calibration == "split" else n
+        wanted = (n + 1) // 2 if calibration == "split" else n
         n_training = min(wanted, MAX_TRAINING_ROWS)
         order = np.random.default_rng(self.draw_seed).permutation(n)
         n_reference = self._n_reference(n - n_training, n_training, rows.shape[1])
@@ -141,7 +152,7 @@ class RankFit:
 
     def _n_reference(self, n_others: int, n_training: int, d: int) -> int:
         """Return how many of the rows that do not train serve as reference."""
-        if self.detector.calibration == "in-sample" or n_others < _ENOUGH_FOR_REFERENCE * n_training:
+        if self.calibration == "in-sample" or n_others < _ENOUGH_FOR_REFERENCE * n_training:
             return 0
         half = n_others // 2
         n_ranking = _n_ranking(half, n_training * d)
@@ -155,15 +166,15 @@ class RankFit:
     @property
     def cross_fits(self) -> bool:
         """Cross-fitting is for when there are fewer free rows than training rows."""
-        return self.detector.calibration == "cross-fit" and len(self.free) < len(self.training)
+        return self.calibration == "cross-fit" and len(self.free) < len(self.training)
 
     @property
     def n_trials(self) -> int:
         """How many triples of scaling, bandwidth and C there are to choose from."""
         return len(self.scalings) * len(self.plan.bandwidths) * len(self.plan.C or AUTO_C)
 
-    def run(self) -> None:
-        """Fill the detector's fitted attributes."""
+    def run(self) -> str | None:
+        """Fill the detector's fitted attributes; return why its calibration is not to be relied on, if so."""
         detector, plan = self.detector, self.plan
         C = plan.C or [value / len(self.training) for value in AUTO_C]
         seed, jobs, rows, best = self.train_seed, detector.n_jobs, self.training, 0
@@ -192,7 +203,7 @@ class RankFit:
         detector.bandwidth_, detector.C_ = sigma, C[at]
         scorer = self._in_units_of_rows(ranker.scorer, view.scaling)
         # The theorem for in-sample ranks is about g itself, not about g rounded.
-        detector.scorer_ = scorer if detector.calibration == "in-sample" else scorer.quickest()
+        detector.scorer_ = scorer if self.calibration == "in-sample" else scorer.quickest()
         if self.reference is not None and detector.near_field:
             detector.scorer_ = self._with_near_field(detector.scorer_, views)
         relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
@@ -201,7 +212,7 @@ class RankFit:
         detector.norm_ = float(np.linalg.norm(ranker.solution.weights))
         detector.n_iter_ = ranker.solution.n_iter
         detector.converged_ = ranker.solution.converged
-        self._calibrate(view, chosen, weight)
+        return self._calibrate(view, chosen, weight)
 
     def _with_near_field(self, scorer: KernelScorer, views: list[View]) -> KernelScorer:
         """Return the scorer with a near field of the reference rows, which has as much say as g."""
@@ -229,7 +240,7 @@ class RankFit:
         smallest = n_training
         if self.n_trials > 1:
             smallest -= -(-n_training // self._n_selection_folds)
-        elif self.detector.calibration == "cross-fit":
+        elif self.calibration == "cross-fit":
             smallest -= -(-n_training // min(n_training, _CALIBRATION_FOLDS))
         most = smallest // 2
         k = self.plan.k
@@ -330,44 +341,62 @@ class RankFit:
             for at, scores in enumerate(nominal)
         ]
 
-    def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> None:
+    def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> str | None:
+        """Give the detector nominal scores; return why cross-fitted ones are not to be relied on, if so."""
         detector = self.detector
         scores = [detector._score(self.free)] if len(self.free) else []
-        if detector.calibration == "in-sample":
+        doubt = None
+        if self.calibration == "in-sample":
             scores.append(detector._score(self.training))
         elif self.cross_fits:
-            scores.append(self._calibrated(self._out_of_fold_scores(view, chosen, weight)))
-        kind = detector.calibration if detector.calibration == "in-sample" or self.cross_fits else "split"
+            own = detector._score(self.training)
+            left_out = self._out_of_fold_scores(view, chosen, weight, own)
+            doubt = self._doubt(own, left_out)
+            scores.append(left_out)
+        kind = self.calibration if self.calibration == "in-sample" or self.cross_fits else "split"
         calibration = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
         detector._compare_with(calibration, fresh=False)
+        return doubt
 
-    def _calibrated(self, scores: Floats) -> Floats:
-        """Return what out-of-fold scores calibrate with: of a row that comes often, no more than its own.
+    def _doubt(self, own: Floats, left_out: Floats) -> str | None:
+        """Compare what the final ranker says of training rows with what was said of them left out.
 
-        Copies of a row get scores that differ a little from fold to fold. Where there are many, the final
-        score might lie below all of them, and all copies to come would be alarms.
+        Cross-fitted scores have the right mean rate of false alarms, but where the ranker follows single
+        rows the rate of one fit may be far from it: what it says of the gaps between so few rows depends on
+        which rows they happen to be, and so does what is said of rows left out. Of many, that averages out.
         """
-        _, which, counts = np.unique(self.training, axis=0, return_inverse=True, return_counts=True)
-        copies = np.flatnonzero(counts[which.reshape(-1)] > 1)
-        if copies.size:
-            own = self.detector._score(self.training[copies]) - _EQUAL_WITHIN
-            scores[copies] = np.minimum(scores[copies], own)
-        return scores
+        n = len(own)
+        if not _FEW_ROWS <= n < _MANY_ROWS:
+            return None
+        n_lost = np.count_nonzero(left_out < own.min())
+        if n_lost > _MOST_LOST * n:
+            return (
+                f"{n_lost} of {n} rows, once left out, score below all rows that were trained on: with so "
+                f"few rows the score follows single ones"
+            )
+        n_distinct = len(np.unique(self.training, axis=0))
+        if n_distinct < _FEWEST_DISTINCT * n:
+            return f"{n} rows take only {n_distinct} different values"
+        return None
 
-    def _out_of_fold_scores(self, view: View, chosen: Bandwidth, weight: float) -> Floats:
+    def _out_of_fold_scores(self, view: View, chosen: Bandwidth, weight: float, own: Floats) -> Floats:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
         What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
-        scaling, K, the bandwidth's multiple, the weight of the pairs, and the unit of distances to landmarks,
-        so that far is as far in every fold.
+        scaling, K, the bandwidth's multiple, the weight of the pairs, and, for columns in which their
+        bandwidths are alike, the unit of distances to landmarks: so equally far is equally far in every fold.
+
+        A row that the kernel cannot tell from another calibrates with no more than its own final score. Such
+        rows form a plateau, on which scores left out differ by next to nothing. The final plateau might lie
+        below all of them, and every row to come that lies on it would be an alarm.
         """
-        detector = self.detector
-        rows, widths = view.rows, np.full(view.rows.shape[1], detector.bandwidth_)
+        detector, rows = self.detector, self.training
         n_folds = min(len(rows), _CALIBRATION_FOLDS)
-        parts = folds(len(rows), n_folds, np.random.default_rng(self.calibrate_seed))
+        # Always the same deal: a seed is not to decide about alarms where it need not.
+        parts = folds(len(rows), n_folds, np.random.default_rng(0))
         # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
         many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(rows) - 1)
-        known = nearest_neighbors(rows, many, n_jobs=detector.n_jobs)
+        known = nearest_neighbors(view.rows, many, n_jobs=detector.n_jobs)
         progress = Progress("calibration", n_folds, detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:
@@ -375,24 +404,33 @@ class RankFit:
             recipe = self.recipe.for_share(1 - len(held) / len(rows))
             kept = np.delete(np.arange(len(rows)), held)
             # The final seed, so that landmarks are drawn alike. (Halves are not; they average out.)
-            prepared = PreparedRows(rows[kept], recipe, self.train_seed, view.name, (known, kept))
+            prepared = PreparedRows(
+                rows[kept],
+                recipe,
+                self.train_seed,
+                view.name,
+                KnownNeighbors(known, view.scaling.scale, kept),
+            )
             scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight], self._scratch)[0]
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=detector.scorer_.single)
-            scores = scorer.score(rows[held], far_widths=widths)
+            widths = detector.scorer_.widths
+            unlike = np.abs(np.log(scorer.widths / widths)) > _ALIKE_WIDTHS
+            scores = scorer.score(rows[held], far_widths=np.where(unlike, scorer.widths, widths))
             if detector.far_field:
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
-                ranges = ColumnRanges.of(self.training[kept])
-                scores -= ranges.excess(self.training[held])
+                scores -= ColumnRanges.of(rows[kept]).excess(rows[held])
             progress.advance()
             return scores, solution.converged
 
         scores = np.empty(len(rows))
         for held, (found, converged) in zip(parts, self._in_parallel(score_fold, n_folds), strict=True):
-            scores[held] = found - _EQUAL_WITHIN
+            scores[held] = found
             detector.converged_ &= converged
         progress.finish()
-        return scores
+        plateau = known.distances[:, 0] <= _INDISTINCT * detector.bandwidth_
+        scores[plateau] = np.minimum(scores[plateau], own[plateau])
+        return scores - _EQUAL_WITHIN
 
     def _in_parallel(self, work: Callable[[int], T], n: int) -> list[T]:
         tasks = (delayed(work)(i) for i in range(n))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankad._arrays import Floats
+from rankad._arrays import Floats, Ints
 from rankad._checks import check_choice, check_run, check_unit, resolve_neighbors
 from rankad.calibration import Calibration, Kind
 from rankad.detectors.base import CalibratedDetector
@@ -20,10 +20,12 @@ from rankad.scaling import Scaling, fit_scaling
 __all__ = ["KLPE", "EpsilonLPE"]
 
 _LEAST_ROWS = 4
-# Up to this many rows each is left out of the scaling too; beyond, what it adds to its own scale is nothing.
+# Up to this many rows each is left out of the scaling too; of more, those that move it.
 _SMALL = 1_000
 # The share of rows that the automatic radius leaves with enough neighbours: few may tie at none.
 _RADIUS_QUANTILE = 0.95
+# A row with this share of a column's squares moves its standard deviation by half a per cent.
+_SIZABLE = 0.01
 
 
 class _LocalDensityDetector(CalibratedDetector):
@@ -68,6 +70,9 @@ class _LocalDensityDetector(CalibratedDetector):
         return self
 
     def _fit(self, rows: Floats) -> None:
+        repeats = self._without_repeats(rows, _LEAST_ROWS)
+        if repeats.size:
+            rows = np.delete(rows, repeats, axis=0)
         if self.calibration == "split":
             order = check_random_state(self.random_state).permutation(len(rows))
             middle = (len(rows) + 1) // 2
@@ -79,25 +84,31 @@ class _LocalDensityDetector(CalibratedDetector):
         self._prepare()
         if others is not None:
             scores = self._density(self.reference_, self.scaling_.apply(others))
-        elif self.scaling is None or len(rows) > _SMALL:
-            scores = self._density(self.reference_, None)
         else:
-            scores = self._scores_left_out(rows)
+            scores = self._density(self.reference_, None)
+            for i in self._movers(rows):
+                rest = np.delete(rows, i, axis=0)
+                center, scale = fit_scaling(rest, self.scaling)
+                # One row less changes a deviation by half of 1/n at most: a tie must not come out above.
+                scaling = Scaling(center, scale * (1 - 1 / len(rows)))
+                scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
         kind: Kind = "leave-one-out" if others is None else "split"
         self._compare_with(Calibration.from_scores(scores, kind), fresh=False)
 
-    def _scores_left_out(self, rows: Floats) -> Floats:
-        """Score each row with the row left out of the scaling as well.
+    def _movers(self, rows: Floats) -> Ints:
+        """Return the rows without which the scaling would be another.
 
-        A column that hardly varies without the row keeps half of its scale, so that far stays comparable.
+        They are scored by the scaling of the others: an outlier must not stretch the unit it is measured
+        in. Of few rows each counts; of many, those that make up a sizable part of some column's variance.
         """
-        scores = np.empty(len(rows))
-        for i in range(len(rows)):
-            rest = np.delete(rows, i, axis=0)
-            center, scale = fit_scaling(rest, self.scaling)
-            scaling = Scaling(center, np.maximum(scale, 0.5 * self.scaling_.scale))
-            scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
-        return scores
+        if self.scaling is None:
+            return np.empty(0, dtype=np.int64)
+        if len(rows) <= _SMALL:
+            return np.arange(len(rows))
+        squares = (rows - rows.mean(axis=0)) ** 2
+        totals = squares.sum(axis=0)
+        shares = np.divide(squares, totals, out=np.zeros_like(squares), where=totals > 0)
+        return np.flatnonzero(shares.max(axis=1) > _SIZABLE)
 
     def _score(self, rows: Floats) -> Floats:
         return self._density(self.reference_, self.scaling_.apply(rows))
@@ -120,7 +131,7 @@ class KLPE(_LocalDensityDetector):
         "kth" is K-LPE, the distance to the K-th neighbour; the others are aK-LPE, the mean distance to
         neighbours 1 to K, or to those around the K-th, from ``K - (K-1)//2`` to ``K + K//2``.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each nominal row against all the others (in samples of up to 1,000 rows, scaled by the others too), or
+        Each nominal row against all the others (a row that moves the scaling is scaled by the others too), or
         half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
@@ -214,7 +225,7 @@ class EpsilonLPE(_LocalDensityDetector):
         epsilon, in units of the scaled columns; "auto" leaves 95 % of nominal rows with at least
         ``n ** (2 / 5)`` neighbours.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each nominal row against all the others (in samples of up to 1,000 rows, scaled by the others too), or
+        Each nominal row against all the others (a row that moves the scaling is scaled by the others too), or
         half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.

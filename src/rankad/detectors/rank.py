@@ -127,6 +127,9 @@ class RankAD(CalibratedDetector):
         all (``scorer_.near``). Empty where training rows rank one another.
     trimmed_rows_ : ndarray of int
         Which rows were left out as suspects (`trim`).
+    repeated_rows_ : ndarray of int
+        Which rows were left out as copies of others, because rows repeat more regularly than independent
+        rows would (every one twice, say).
     n_samples_fit_ : int
         How many rows it was fitted on, those included.
     recalibrated_ : bool
@@ -244,21 +247,37 @@ class RankAD(CalibratedDetector):
         from rankad.detectors.fitting import RankFit
         from rankad.detectors.trimming import suspects
 
-        kept, n_left = np.arange(len(rows)), len(rows) - int(self.trim * len(rows))
+        n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS)
+        kept = np.delete(np.arange(n), repeats)
+        n_left = len(kept) - int(self.trim * len(kept))
         if n_left < _LEAST_ROWS:
             raise ValueError(
-                f"trim={self.trim!r} leaves {n_left} of {len(rows)} rows; at least {_LEAST_ROWS} are "
+                f"trim={self.trim!r} leaves {n_left} of {len(kept)} rows; at least {_LEAST_ROWS} are "
                 f"needed. Lower trim, or fit on more rows."
             )
         out = kept[:0]
-        if n_left < len(rows):
+        if n_left < len(kept):
             rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-            out = suspects(rows, self.trim, plan.scalings[0], rng, self.n_jobs)
-            kept = np.delete(kept, out)
+            out = kept[suspects(rows[kept], self.trim, plan.scalings[0], rng, self.n_jobs)]
+            kept = np.setdiff1d(kept, out)
+        if len(kept) < n:
             rows = rows[kept]
-        RankFit(self, plan, rows).run()
+        # Both fits start from one state of a generator that was passed.
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(2**31))
+        doubt = RankFit(self, plan, rows, self.calibration, seed).run()
+        if doubt is not None:
+            warnings.warn(
+                f"Calibrated by a split, as with calibration='split': half of the rows train and the others "
+                f"calibrate. {doubt[0].upper()}{doubt[1:]}, so that cross-fitted p-values could be off. More "
+                f"rows, or calibrate() with fresh ones, give finer p-values.",
+                UserWarning,
+                stacklevel=3,
+            )
+            RankFit(self, plan, rows, "split", seed).run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
-        self.trimmed_rows_, self.n_samples_fit_ = out, n_left + len(out)
+        self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
 
     _marks_bad_rows = True
 
@@ -315,7 +334,8 @@ class RankAD(CalibratedDetector):
         n_trimmed = 0 if self.recalibrated_ else len(self.trimmed_rows_)
         if self.calibration_.kind == "in-sample":
             return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
-        share = self.calibration_.scores.size / (self.n_samples_fit_ - n_trimmed)
+        n_used = self.n_samples_fit_ - len(self.repeated_rows_) - n_trimmed
+        share = self.calibration_.scores.size / n_used
         return beta_bound(self.calibration_, alpha, delta, n_trimmed, share)
 
     def _plan(self) -> Plan:

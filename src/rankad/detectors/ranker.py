@@ -32,7 +32,7 @@ from rankad.ranksvm import RankSVMSolution, solve_path
 from rankad.scaling import fit_scaling
 from rankad.scorer import KernelScorer
 
-__all__ = ["FittedRanker", "PreparedRows", "Recipe"]
+__all__ = ["FittedRanker", "KnownNeighbors", "PreparedRows", "Recipe"]
 
 # How many random halvings the ranks are averaged over (the paper's section 6.1).
 N_HALVINGS = 20
@@ -40,6 +40,8 @@ N_HALVINGS = 20
 FAR_SHARE = 1 / 3
 # Where neighbours serve for nothing else, so many rows say what the unit of distances is.
 _UNIT_ROWS = 1_000
+# In D_K no row counts for more than this many times the median row: one huge value must not decide the unit.
+_MOST_SAY = 20.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,24 @@ class Recipe:
         So a fold's problem is a smaller copy of the whole one, and its scores are alike.
         """
         return replace(self, n_landmarks=max(1, round(self.n_landmarks * share)))
+
+
+class KnownNeighbors(NamedTuple):
+    """The neighbours of more rows than are to be ranked.
+
+    Attributes
+    ----------
+    neighbors : Neighbors
+        Of every row among all rows.
+    scale : ndarray of shape (d,)
+        The units that those distances are measured in.
+    kept : ndarray of int
+        Which of all rows are to be ranked.
+    """
+
+    neighbors: Neighbors
+    scale: Floats
+    kept: Ints
 
 
 class FittedRanker(NamedTuple):
@@ -101,7 +121,7 @@ class PreparedRows:
         recipe: Recipe,
         seed: SeedSequence,
         scaling: str | None = None,
-        known: tuple[Neighbors, Ints] | None = None,
+        known: KnownNeighbors | None = None,
         reference: Floats | None = None,
         density: Floats | None = None,
         n_jobs: int | None = None,
@@ -115,22 +135,32 @@ class PreparedRows:
         self._reference = None if reference is None else self._scaling.apply(reference)
         self._density = density
         n, k = len(rows), recipe.k
-        self._names = np.arange(n) if known is None else known[1]
+        self._names = np.arange(n) if known is None else known.kept
         if reference is not None or density is not None:
             # No halves: the unit is all that neighbours are for.
             step = max(1, n // _UNIT_ROWS)
             near = nearest_neighbors(self._rows, min(k + 1, n), self._rows[::step], n_jobs=n_jobs)
             # The nearest is the row itself, or its equal.
-            self.unit = float(near.distances[:, 1:].mean()) or 1.0
+            self.unit = self._unit_of(near.distances[:, 1:])
             return
         # Halves need four times as many.
         many = min(4 * k, n - 1)
         if known is None:
             self._neighbors = nearest_neighbors(self._rows, many, n_jobs=n_jobs)
         else:
-            shrinkage = 1 / float(self._scaling.scale.max())
-            self._neighbors = neighbors_among(known[1], many, self._rows, known[0], shrinkage)
-        self.unit = float(self._neighbors.distances[:, :k].mean()) or 1.0
+            shrinkage = float((known.scale / self._scaling.scale).min())
+            self._neighbors = neighbors_among(known.kept, many, self._rows, known.neighbors, shrinkage)
+        self.unit = self._unit_of(self._neighbors.distances[:, :k])
+
+    def _unit_of(self, distances: Floats) -> float:
+        """Return ``D_K`` from the distances of rows to their neighbours; 1 if all are zero."""
+        by_row = distances.mean(axis=1)
+        if not self._recipe.far_field:
+            return float(by_row.mean()) or 1.0
+        apart = by_row[by_row > 0]
+        if not apart.size:
+            return 1.0
+        return float(np.minimum(by_row, _MOST_SAY * np.median(apart)).mean())
 
     @made_once
     def density(self) -> Floats | None:

@@ -94,6 +94,7 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
         "training_rows": detector.training_rows_,
         "reference_rows": detector.reference_rows_,
         "trimmed_rows": detector.trimmed_rows_,
+        "repeated_rows": detector.repeated_rows_,
     }
     if scorer.limits is not None:
         arrays["scorer.limits"] = np.stack(scorer.limits)
@@ -155,7 +156,8 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
     detector.training_rows_ = take("training_rows", i8, "t")
     detector.reference_rows_ = take("reference_rows", i8, "r")
     detector.trimmed_rows_ = take("trimmed_rows", i8, "q")
-    for name in ("training_rows", "reference_rows", "trimmed_rows"):
+    detector.repeated_rows_ = take("repeated_rows", i8, "c")
+    for name in ("training_rows", "reference_rows", "trimmed_rows", "repeated_rows"):
         which = getattr(detector, f"{name}_")
         _require(bool(((which >= 0) & (which < n)).all()), f"its array {name!r} is not of {n:,} rows")
     if arrays.has("nominal_rows"):
@@ -168,7 +170,8 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
     detector._n_kernels = fitted.count("n_kernels", 1) if fitted.has("n_kernels") else None
     detector.selection_ = selection_from(fitted, arrays)
     scores = take("calibration.scores", f8, "m")
-    fresh, n_left = fitted.flag("recalibrated"), n - len(detector.trimmed_rows_)
+    n_left = n - len(detector.trimmed_rows_) - len(detector.repeated_rows_)
+    fresh = fitted.flag("recalibrated")
     _require(
         len(scores) > 0 and (fresh or len(scores) <= n_left),
         f"its {len(scores):,} calibration scores are not of {n:,} rows",

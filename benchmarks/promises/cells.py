@@ -1,0 +1,93 @@
+"""One cell: a detector fitted several times on samples of one law, and its false alarms on fresh rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.promises.laws import LAWS, Law
+from rankad import KLPE, EpsilonLPE, RankAD
+from rankad.calibration import Calibration
+from rankad.detectors.base import CalibratedDetector
+from rankad.experiments.cells import Cell, CellStore, run_cells
+
+__all__ = ["ALPHAS", "DETECTORS", "FITS", "Size", "measure", "run"]
+
+ALPHAS = (0.1, 0.05, 0.01)
+N_FRESH = 8_000
+
+
+class Size(NamedTuple):
+    """How many rows are fitted on, and how often."""
+
+    n: int
+    fits: int
+
+
+# Many fits where they are cheap.
+FITS = (Size(20, 24), Size(100, 24), Size(300, 12), Size(1_000, 6), Size(2_000, 2), Size(20_000, 2))
+FEW = (Size(100, 24), Size(1_100, 8))
+
+DETECTORS: dict[str, tuple[Callable[[int], CalibratedDetector], Sequence[Size]]] = {
+    "RankAD": (lambda seed: RankAD(random_state=seed), FITS),
+    "RankAD, split": (lambda seed: RankAD(calibration="split", random_state=seed), (Size(200, 8),)),
+    "RankAD, trim=0.02": (lambda seed: RankAD(trim=0.02, random_state=seed), (Size(300, 6),)),
+    "KLPE": (lambda seed: KLPE(random_state=seed), FEW),
+    "EpsilonLPE": (lambda seed: EpsilonLPE(random_state=seed), FEW),
+}
+
+
+def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
+    """Fit on independent samples and count alarms among fresh rows.
+
+    Returns
+    -------
+    dict
+        For every alpha and fit: the "rates" of alarms, the "bounds" claimed (None where none is), and the
+        rates that an "exact" calibration of the same scorer has: by as many rows, drawn anew.
+    """
+    make, _ = DETECTORS[name]
+    rates, bounds, exact, kinds = [], [], [], []
+    for fit in range(size.fits):
+        rng = np.random.default_rng([LAWS.index(law), size.n, fit])
+        training, fresh = law.training(size.n, rng), law.draw(N_FRESH, rng)
+        with threadpool_limits(limits=1), warnings.catch_warnings():
+            # Warnings are for users; here it is counted what they are about.
+            warnings.simplefilter("ignore")
+            detector = make(fit).fit(training)
+        others = law.training(detector.calibration_.scores.size, rng)
+        ideal = Calibration.from_scores(detector.score_samples(others), "split")
+        scores = detector.score_samples(fresh)
+        promises = [detector.false_alarm_bound(alpha) for alpha in ALPHAS]
+        rates.append([float(np.mean(scores < detector.calibration_.threshold(alpha))) for alpha in ALPHAS])
+        exact.append([float(np.mean(scores < ideal.threshold(alpha))) for alpha in ALPHAS])
+        bounds.append([None if promise.bound >= 1 else promise.bound for promise in promises])
+        kinds.append(detector.calibration_.kind)
+    return {"rates": rates, "bounds": bounds, "exact": exact, "kinds": kinds}
+
+
+def run(store: CellStore, n_jobs: int, names: Sequence[str] = tuple(DETECTORS)) -> list[dict[str, Any]]:
+    """Do the cells that are not finished yet; return a record each."""
+    found = []
+    for name in names:
+        keys = [
+            {"experiment": "promises", "detector": name, "law": law.name, "n": size.n, "fits": size.fits}
+            for size in DETECTORS[name][1]
+            for law in LAWS
+        ]
+        cells = [
+            Cell(key, partial(_measure_named, name, key["law"], Size(key["n"], key["fits"]))) for key in keys
+        ]
+        results = run_cells(cells, store, n_jobs, f"promises: {name}")
+        found += [{**key, **result} for key, result in zip(keys, results, strict=True)]
+    return found
+
+
+def _measure_named(name: str, law: str, size: Size) -> dict[str, Any]:
+    # Laws hold functions that no process can send to another.
+    return measure(name, next(one for one in LAWS if one.name == law), size)

@@ -1,0 +1,103 @@
+"""What is allowed of a cell, and whether it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from benchmarks.promises.cells import ALPHAS
+from rankad.calibration import n_attainable
+
+__all__ = ["Verdict", "judge"]
+
+# How far above alpha a mean may be, relative to alpha, beside three standard errors.
+SLACK = 0.05
+# How far below, unless an exact calibration of the same scorer is as low.
+LEAST = 0.7
+# How far above one fit may be, at which alpha and with how many rows.
+SINGLE, SINGLE_ALPHA, SINGLE_ROWS = 3.0, 0.05, 100
+DELTA = 0.05
+
+
+class Verdict(NamedTuple):
+    """One cell at one alpha.
+
+    Attributes
+    ----------
+    mean, error : float
+        Of the rates of false alarms over fits, with the standard error.
+    most : float
+        The largest of them.
+    exact : float
+        The mean that an exact calibration has, by as many rows.
+    n_claims, n_exceeded : int
+        Fits that claim a bound, and those whose rate is above it.
+    n_split : int
+        Fits that were calibrated by a split.
+    faults : tuple of str
+        What is not as it should be.
+    """
+
+    detector: str
+    law: str
+    n: int
+    alpha: float
+    fits: int
+    mean: float
+    error: float
+    most: float
+    exact: float
+    n_claims: int
+    n_exceeded: int
+    n_split: int
+    faults: tuple[str, ...]
+
+
+def judge(records: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """Judge every cell at every alpha that its rows can attain."""
+    return [
+        _judge(record, at, alpha)
+        for record in records
+        for at, alpha in enumerate(ALPHAS)
+        if n_attainable(record["n"], alpha)
+    ]
+
+
+def _judge(record: Mapping[str, Any], at: int, alpha: float) -> Verdict:
+    rates = np.array([fit[at] for fit in record["rates"]])
+    exact = np.array([fit[at] for fit in record["exact"]])
+    claims = [
+        (rate, fit[at]) for rate, fit in zip(rates, record["bounds"], strict=True) if fit[at] is not None
+    ]
+    n, fits = record["n"], len(rates)
+    mean, error = float(rates.mean()), float(rates.std(ddof=1) / math.sqrt(fits))
+    n_exceeded = sum(rate > bound for rate, bound in claims)
+    faults = []
+    if mean > alpha * (1 + SLACK) + 3 * error:
+        faults.append("too many")
+    forced = exact.mean() + 3 * exact.std(ddof=1) / math.sqrt(fits)
+    if mean + 3 * error < LEAST * alpha and mean + 3 * error < forced:
+        faults.append("too few")
+    if alpha >= SINGLE_ALPHA and n >= SINGLE_ROWS and rates.max() > SINGLE * alpha:
+        faults.append("one fit")
+    if claims and binomtest(n_exceeded, len(claims), DELTA, alternative="greater").pvalue < 0.01:
+        faults.append("bound")
+    return Verdict(
+        record["detector"],
+        record["law"],
+        n,
+        alpha,
+        fits,
+        mean,
+        error,
+        float(rates.max()),
+        float(exact.mean()),
+        len(claims),
+        n_exceeded,
+        record["kinds"].count("split"),
+        tuple(faults),
+    )

@@ -1,0 +1,135 @@
+"""Rows that repeat others: by nature, or because something went wrong before they arrived.
+
+A table of a few categories holds equal rows, and so will the rows to come. A join gone wrong holds every row
+twice, and the rows to come are copies of none of them: then no row is out of sample for a model fitted on its
+copy, and the p-values of new rows are far too small. The two are told apart by how often rows repeat.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import poisson
+
+from rankad._arrays import Floats, Ints
+
+__all__ = ["Repeats", "find_repeats"]
+
+# Values that agree in so many leading bits, about five digits, count as equal: a copy may have been rounded.
+_BITS = 16
+# How unlikely a count of copies must be under independent rows.
+_LEVEL = 0.05
+# A few copies that are dropped for no reason do no harm; where there are more, allow for the noise of counts.
+_FEW = 0.3
+# Rows that come more often than this are never taken for an accident.
+_MOST_TIMES = 10
+
+
+class Repeats(NamedTuple):
+    """Rows that repeat others more regularly than independent rows would.
+
+    Attributes
+    ----------
+    copies : ndarray of int
+        Which rows to leave out so that each is there once.
+    n_repeated : int
+        How many rows have copies that are left out.
+    """
+
+    copies: Ints
+    n_repeated: int
+
+
+def find_repeats(rows: Floats) -> Repeats:
+    """Find rows that cannot be independent, since they repeat others too regularly.
+
+    Let N_k be how many distinct rows come k times. For independent rows, each count is a Poisson variable
+    given how likely its row is, whatever the law, so that the expected counts obey
+    ``N_k^2 k / (k + 1) <= N_(k-1) N_(k+1)`` (Cauchy-Schwarz for the moments of a mixture). Every row twice
+    and none thrice is a flagrant breach.
+
+    Only rows with a value that no other row shares, but for their copies, are looked at: where every value is
+    common, as in a table of categories, rows repeat by nature.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(50, 2))
+    >>> find_repeats(rows).copies.size, find_repeats(np.vstack([rows, rows])).copies.size
+    (0, 50)
+    >>> categories = np.random.default_rng(0).integers(0, 3, size=(100, 2)).astype(float)
+    >>> find_repeats(categories).copies.size
+    0
+    """
+    n = len(rows)
+    rounded = _rounded(rows)
+    _, first, which, times = np.unique(
+        _hashes(rounded), return_index=True, return_inverse=True, return_counts=True
+    )
+    none = Repeats(np.empty(0, dtype=np.int64), 0)
+    candidates = np.flatnonzero((times > 1) & (times <= _MOST_TIMES))
+    if not candidates.size:
+        return none
+    own = candidates[_has_own_value(rounded, first[candidates], times[candidates])]
+    if not own.size:
+        return none
+    counts = np.bincount(times[own], minlength=_MOST_TIMES + 2).astype(np.float64)
+    counts[1] = np.count_nonzero(times == 1)
+    share = (counts[2:] * np.arange(1, len(counts) - 1)).sum() / n
+    too_regular = [k for k in range(2, _MOST_TIMES + 1) if _too_regular(counts, k, share)]
+    if not too_regular:
+        return none
+    dropped = np.zeros(len(times), dtype=bool)
+    dropped[own[times[own] <= max(too_regular)]] = True
+    copies = dropped[which]
+    copies[first] = False
+    return Repeats(np.flatnonzero(copies), int(dropped.sum()))
+
+
+def _too_regular(counts: Floats, k: int, share: float) -> bool:
+    fewer, here, more = counts[k - 1], counts[k], counts[k + 1]
+    if k > 2 or share > _FEW:
+        # One standard deviation of a Poisson count, on the scale of square roots: half each would do.
+        fewer, here = (np.sqrt(fewer) + 1) ** 2, max(np.sqrt(here) - 1, 0) ** 2
+    expected = here**2 * k / ((k + 1) * max(fewer, 1.0))
+    return bool(expected > 0 and poisson.cdf(more, expected) < _LEVEL)
+
+
+def _rounded(rows: Floats) -> Floats:
+    """Return rows with all but the leading bits of each value rounded away."""
+    dropped = np.finfo(np.float64).nmant - _BITS
+    # Minus zero becomes zero first. A carry out of the mantissa goes to the exponent, where it belongs.
+    words = (np.ascontiguousarray(rows, dtype=np.float64) + 0.0).view(np.uint64)
+    words += np.uint64(1 << (dropped - 1))
+    words &= np.uint64(2**64 - (1 << dropped))
+    return words.view(np.float64)
+
+
+def _hashes(rows: Floats) -> np.ndarray:
+    """Return a number for each row, the same for equal rows (and, by one chance in 2^64, for others)."""
+    words = rows.view(np.uint64)
+    total = np.zeros(len(rows), dtype=np.uint64)
+    for column in words.T:
+        # SplitMix64's mixing, over and over.
+        total += column + np.uint64(0x9E3779B97F4A7C15)
+        total = (total ^ (total >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        total = (total ^ (total >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        total ^= total >> np.uint64(31)
+    return total
+
+
+def _has_own_value(rows: Floats, which: Ints, times: Ints) -> np.ndarray:
+    """Tell which rows have a value that occurs no more often in its column than the whole row does."""
+    own = np.zeros(len(which), dtype=bool)
+    for column in rows.T:
+        left = np.flatnonzero(~own)
+        if not left.size:
+            break
+        ordered, values = np.sort(column), column[which[left]]
+        n_equal = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
+        own[left] = n_equal <= times[left]
+    return own
