@@ -24,14 +24,14 @@ class Law(NamedTuple):
         ``draw(n, rng)`` returns n independent rows.
     spoil : callable, optional
         ``spoil(rows, rng)`` returns training rows with something wrong with them. Fresh rows stay as drawn.
-    discrete : bool
-        Whether rows fall on few enough points that scores tie with sizable probability.
+    n_anomalies : int
+        How many of the training rows are not of the law, and score below all that are.
     """
 
     name: str
     draw: Draw
     spoil: Callable[[Floats, np.random.Generator], Floats] | None = None
-    discrete: bool = False
+    n_anomalies: int = 0
 
     def training(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw n training rows, before anything is done to them."""
@@ -209,29 +209,28 @@ LAWS = (
     Law("99 % zeros", _zeros_mostly),
     Law("zero-inflated at the quartile", _spike_at_the_quartile),
     # ------------------------------------------------------------------ discrete
-    Law("6 bits", _integers(2, 6), discrete=True),
-    Law("12 bits", _integers(2, 12), discrete=True),
-    Law("6 rare bits", lambda n, rng: (rng.random((n, 6)) < 0.1).astype(float), discrete=True),
-    Law("digits, 2 columns", _integers(10, 2), discrete=True),
-    Law("digits, 4 columns", _integers(10, 4), discrete=True),
-    Law("counts, 3 columns", _counts(3), discrete=True),
-    Law("one-hot, 3 x 12", _one_hot(3, 12), discrete=True),
-    Law("one-hot, 2 x 5", _one_hot(2, 5), discrete=True),
+    Law("6 bits", _integers(2, 6)),
+    Law("12 bits", _integers(2, 12)),
+    Law("6 rare bits", lambda n, rng: (rng.random((n, 6)) < 0.1).astype(float)),
+    Law("digits, 2 columns", _integers(10, 2)),
+    Law("digits, 4 columns", _integers(10, 4)),
+    Law("counts, 3 columns", _counts(3)),
+    Law("one-hot, 3 x 12", _one_hot(3, 12)),
+    Law("one-hot, 2 x 5", _one_hot(2, 5)),
     Law("one-hot of 40, skewed, beside a Gaussian", _one_hot_skewed(40)),
-    Law("geometric integers", lambda n, rng: rng.geometric(0.05, (n, 2)).astype(float), discrete=True),
-    Law("rounded to one decimal, 2 columns", _rounded(1, 2), discrete=True),
+    Law("geometric integers", lambda n, rng: rng.geometric(0.05, (n, 2)).astype(float)),
+    Law("rounded to one decimal, 2 columns", _rounded(1, 2)),
     Law("rounded to one decimal, 5 columns", _rounded(1, 5)),
     Law("Cantor dust", _cantor),
     Law(
         "one of 3,000 rows",
         lambda n, rng: np.random.default_rng(5).normal(size=(3_000, 4))[rng.integers(0, 3_000, n)],
-        discrete=True,
     ),
     # ------------------------------------------------------------------ spoiled training rows
-    Law("Gaussian, one cell 1e6", _gaussian(3), _huge_cell(1e6)),
-    Law("Gaussian, one cell 1e9", _gaussian(3), _huge_cell(1e9)),
-    Law("Gaussian, 1 column, one cell 1e9", _gaussian(1), _huge_cell(1e9)),
-    Law("Gaussian, one cell 1e100", _gaussian(3), _huge_cell(1e100)),
+    Law("Gaussian, one cell 1e6", _gaussian(3), _huge_cell(1e6), 1),
+    Law("Gaussian, one cell 1e9", _gaussian(3), _huge_cell(1e9), 1),
+    Law("Gaussian, 1 column, one cell 1e9", _gaussian(1), _huge_cell(1e9), 1),
+    Law("Gaussian, one cell 1e100", _gaussian(3), _huge_cell(1e100), 1),
     Law("every row twice", _gaussian(3), _repeated(1.0)),
     Law("every row three times", _gaussian(3), _repeated(1.0, 3)),
     Law("30 % of rows twice", _gaussian(3), _repeated(0.3)),

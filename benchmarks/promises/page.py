@@ -37,11 +37,11 @@ def write(out: Path, judged: Sequence[Verdict], seconds: float) -> None:
         "# Promises",
         f"False alarms asked for and obtained on {len(LAWS)} laws of nominal rows, many of them made up to "
         f"break the promise. Each cell is the mean over independent fits, each on its own sample and judged "
-        f"by {N_FRESH:,} fresh rows; ± is one standard error of that mean. `exact` is what an exact calibration "
-        f"of the same scorers obtains, by as many rows drawn anew: where rows are discrete it can be far "
-        f"below what is asked for, since ties are never broken to raise an alarm. `most` is the largest rate "
-        f"of a single fit, `above` how many fits exceed their 5 % bound, of those that claim one; `split` "
-        f"counts the fits that were calibrated by a split. {fits:,} fits in all.",
+        f"by {N_FRESH:,} fresh rows; ± is one standard error of that mean. `exact` is what an exact "
+        f"calibration of the same scorers obtains, by as many rows drawn anew: where rows are discrete it "
+        f"can be far below what is asked for, since ties are never broken to raise an alarm. `most` is the "
+        f"largest rate of a single fit, `above` how many fits exceed their 5 % bound, of those that claim "
+        f"one; `split` counts the fits that were calibrated by a split. {fits:,} fits in all.",
         "## The bars",
         summary(judged),
         *_missed(judged),

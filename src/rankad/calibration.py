@@ -21,6 +21,8 @@ __all__ = ["Calibration", "FalseAlarmBound", "beta_bound", "covering_bound", "n_
 
 # For the spread of the realised rate, a row left out counts for so many that had no part in training.
 _WORTH_LEFT_OUT = 1 / 3
+# Scores left out are up to a millionth lower than those they tie with.
+_TIED_WITHIN = 2e-6
 # With a larger share of tied scores left out, that spread is not known.
 _MOST_TIED = 0.1
 
@@ -109,6 +111,23 @@ class Calibration:
         values = np.asarray(scores, dtype=np.float64)
         shares = _shares_below()(self.scores, np.ascontiguousarray(values).reshape(-1))
         return np.asarray(shares.reshape(values.shape))
+
+    def smoothed(self, scores: ArrayLike, variates: ArrayLike) -> Floats:
+        """Return p-values in which ties are broken by a number between 0 and 1 that belongs to each row.
+
+        ``(#{nominal scores < score} + u (1 + #{nominal scores = score})) / (n + 1)``: on fresh nominal rows
+        they are uniform even where scores tie. Scores that differ by a few millionths count as tied.
+
+        Examples
+        --------
+        >>> calibration = Calibration.from_scores([0.1, 0.2, 0.2], "split")
+        >>> calibration.smoothed([0.2, 0.2, 0.9], [0.0, 1.0, 0.5])
+        array([0.25 , 1.   , 0.875])
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        below = np.searchsorted(self.scores, values - _TIED_WITHIN, side="left")
+        n_tied = np.searchsorted(self.scores, values + _TIED_WITHIN, side="right") - below
+        return np.asarray((below + np.asarray(variates) * (1 + n_tied)) / (self.scores.size + 1))
 
     def n_below(self, alpha: float) -> int:
         """Return r, the number of distinct p-values ``1/(n+1), 2/(n+1), ...`` that are ``<= alpha``."""

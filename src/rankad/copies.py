@@ -14,13 +14,13 @@ from scipy.stats import poisson
 
 from rankad._arrays import Floats, Ints
 
-__all__ = ["Repeats", "find_repeats"]
+__all__ = ["Repeats", "find_repeats", "row_variates"]
 
 # Values that agree in so many leading bits, about five digits, count as equal: a copy may have been rounded.
 _BITS = 16
 # How unlikely a count of copies must be under independent rows.
-_LEVEL = 0.05
-# A few copies that are dropped for no reason do no harm; where there are more, allow for the noise of counts.
+_LEVEL, _STRICT_LEVEL = 0.05, 0.01
+# A few copies that are dropped for no reason do no harm. Where there are more, allow for the noise of counts.
 _FEW = 0.3
 # Rows that come more often than this are never taken for an accident.
 _MOST_TIMES = 10
@@ -71,7 +71,7 @@ def find_repeats(rows: Floats) -> Repeats:
         _hashes(rounded), return_index=True, return_inverse=True, return_counts=True
     )
     none = Repeats(np.empty(0, dtype=np.int64), 0)
-    candidates = np.flatnonzero((times > 1) & (times <= _MOST_TIMES))
+    candidates = np.flatnonzero(times > 1)
     if not candidates.size:
         return none
     own = candidates[_has_own_value(rounded, first[candidates], times[candidates])]
@@ -79,7 +79,7 @@ def find_repeats(rows: Floats) -> Repeats:
         return none
     counts = np.bincount(times[own], minlength=_MOST_TIMES + 2).astype(np.float64)
     counts[1] = np.count_nonzero(times == 1)
-    share = (counts[2:] * np.arange(1, len(counts) - 1)).sum() / n
+    share = float((times[own] - 1).sum() / n)
     too_regular = [k for k in range(2, _MOST_TIMES + 1) if _too_regular(counts, k, share)]
     if not too_regular:
         return none
@@ -90,13 +90,29 @@ def find_repeats(rows: Floats) -> Repeats:
     return Repeats(np.flatnonzero(copies), int(dropped.sum()))
 
 
+def row_variates(rows: Floats) -> Floats:
+    """Return a number between 0 and 1 for each row, as if drawn at random; equal rows have the same.
+
+    Examples
+    --------
+    >>> row_variates(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])).round(3)
+    array([0.234, 0.152, 0.234])
+    """
+    words = np.ascontiguousarray(rows, dtype=np.float64) + 0.0
+    return np.asarray(((_hashes(words) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53)
+
+
 def _too_regular(counts: Floats, k: int, share: float) -> bool:
-    fewer, here, more = counts[k - 1], counts[k], counts[k + 1]
+    fewer, here, more, level = counts[k - 1], counts[k], counts[k + 1], _LEVEL
+    if here < counts[2:].sum() / 2:
+        # An accident repeats most rows equally often.
+        return False
     if k > 2 or share > _FEW:
-        # One standard deviation of a Poisson count, on the scale of square roots: half each would do.
-        fewer, here = (np.sqrt(fewer) + 1) ** 2, max(np.sqrt(here) - 1, 0) ** 2
+        level = _STRICT_LEVEL
+        # A standard deviation of a Poisson count is one half on the scale of square roots.
+        fewer, here = (np.sqrt(fewer) + 0.5) ** 2, max(np.sqrt(here) - 0.5, 0) ** 2
     expected = here**2 * k / ((k + 1) * max(fewer, 1.0))
-    return bool(expected > 0 and poisson.cdf(more, expected) < _LEVEL)
+    return bool(expected > 0 and poisson.cdf(more, expected) < level)
 
 
 def _rounded(rows: Floats) -> Floats:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankad._arrays import Floats, Ints
 from rankad._checks import check_unit
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
-from rankad.copies import find_repeats
+from rankad.copies import find_repeats, row_variates
 from rankad.detectors.rows import is_plain, validate_rows
 
 __all__ = ["CalibratedDetector"]
@@ -109,6 +109,30 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         ndarray of shape (n,), in (0, 1], or iterator of such
         """
         return self._answer(X, lambda scores: self.calibration_.p_values(scores))
+
+    def smoothed_p_values(self, X: Any) -> Floats:
+        """Return p-values that are uniform on nominal rows even where scores tie.
+
+        On discrete rows, `p_values` counts every tie against an alarm: never more alarms than asked for, but
+        often far fewer. Here ties are broken by a number that is computed from the row itself, so that the
+        same row always gets the same answer, and about as many rows as asked for have p <= alpha.
+        Equal rows stand or fall together. `predict` uses `p_values`: whether a row is an alarm should be
+        the work of its score alone.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,), in (0, 1)
+        """
+        self._check_fitted()
+        return self.calibration_.smoothed(self._score_rows(X), row_variates(self._numbers(X)))
+
+    def _numbers(self, X: Any) -> Floats:
+        """Return what a user passes as rows of numbers."""
+        return validate_rows(self, X, reset=False)
 
     def _check_fitted(self) -> None:
         if "calibration_" not in self.__dict__:

@@ -186,6 +186,9 @@ class TableDetector(CalibratedDetector):
     def _score(self, rows: Floats) -> Floats:
         return np.asarray(self.detector_.score_samples(rows))
 
+    def _numbers(self, X: Any) -> Floats:
+        return self.encoder_.encode(X).rows
+
     def _score_rows(self, X: Any) -> Floats:
         encoded = self.encoder_.encode(X)
         if not len(encoded.rows):
