@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats, Ints
 from rankad._progress import Progress
@@ -116,14 +115,11 @@ def _n_ranking(n_reference: int, size: int) -> int:
 class RankFit:
     """One call of `RankAD.fit`: it fills the detector's fitted attributes."""
 
-    def __init__(
-        self, detector: RankAD, plan: Plan, rows: Floats, calibration: str, seed: int | None
-    ) -> None:
+    def __init__(self, detector: RankAD, plan: Plan, rows: Floats, calibration: str, entropy: Ints) -> None:
         self.detector = detector
         self.calibration = calibration
         self.plan = plan
         self._scratch = Scratch()
-        entropy = check_random_state(seed).randint(2**31, size=4)
         seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
         self.draw_seed, self.train_seed, self.select_seed, _ = seeds
         n = len(rows)

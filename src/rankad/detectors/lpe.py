@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankad._arrays import Floats, Ints
+from rankad._arrays import Floats
 from rankad._checks import check_choice, check_run, check_unit, resolve_neighbors
 from rankad.calibration import Calibration, Kind
 from rankad.detectors.base import CalibratedDetector
@@ -26,6 +26,8 @@ _SMALL = 1_000
 _RADIUS_QUANTILE = 0.95
 # A row with this share of a column's squares moves its standard deviation by half a per cent.
 _SIZABLE = 0.01
+# One with this share is among the few that it is made of.
+_MAIN = 0.2
 
 
 class _LocalDensityDetector(CalibratedDetector):
@@ -86,29 +88,31 @@ class _LocalDensityDetector(CalibratedDetector):
             scores = self._density(self.reference_, self.scaling_.apply(others))
         else:
             scores = self._density(self.reference_, None)
-            for i in self._movers(rows):
+            for i, share in self._movers(rows):
                 rest = np.delete(rows, i, axis=0)
                 center, scale = fit_scaling(rest, self.scaling)
-                # One row less changes a deviation by half of 1/n at most: a tie must not come out above.
-                scaling = Scaling(center, scale * (1 - 1 / len(rows)))
+                if share > _MAIN:
+                    # A column of a few huge values has a deviation of their size over the root of n: with one
+                    # row less, what would tie with rows to come is not to come out above them.
+                    scale = scale * (1 - 1 / len(rows))
+                scaling = Scaling(center, scale)
                 scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
         kind: Kind = "leave-one-out" if others is None else "split"
         self._compare_with(Calibration.from_scores(scores, kind), fresh=False)
 
-    def _movers(self, rows: Floats) -> Ints:
-        """Return the rows without which the scaling would be another.
+    def _movers(self, rows: Floats) -> list[tuple[int, float]]:
+        """Return the rows without which the scaling would be another, and their shares of squares.
 
         They are scored by the scaling of the others: an outlier must not stretch the unit it is measured
         in. Of few rows each counts; of many, those that make up a sizable part of some column's variance.
         """
         if self.scaling is None:
-            return np.empty(0, dtype=np.int64)
-        if len(rows) <= _SMALL:
-            return np.arange(len(rows))
+            return []
         squares = (rows - rows.mean(axis=0)) ** 2
         totals = squares.sum(axis=0)
-        shares = np.divide(squares, totals, out=np.zeros_like(squares), where=totals > 0)
-        return np.flatnonzero(shares.max(axis=1) > _SIZABLE)
+        shares = np.divide(squares, totals, out=np.zeros_like(squares), where=totals > 0).max(axis=1)
+        least = -1.0 if len(rows) <= _SMALL else _SIZABLE
+        return [(int(i), float(shares[i])) for i in np.flatnonzero(shares > least)]
 
     def _score(self, rows: Floats) -> Floats:
         return self._density(self.reference_, self.scaling_.apply(rows))

@@ -262,11 +262,8 @@ class RankAD(CalibratedDetector):
             kept = np.setdiff1d(kept, out)
         if len(kept) < n:
             rows = rows[kept]
-        # Both fits start from one state of a generator that was passed.
-        seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            seed = int(seed.randint(2**31))
-        doubt = RankFit(self, plan, rows, self.calibration, seed).run()
+        entropy = check_random_state(self.random_state).randint(2**31, size=4)
+        doubt = RankFit(self, plan, rows, self.calibration, entropy).run()
         if doubt is not None:
             warnings.warn(
                 f"Calibrated by a split, as with calibration='split': half of the rows train and the others "
@@ -275,7 +272,7 @@ class RankAD(CalibratedDetector):
                 UserWarning,
                 stacklevel=3,
             )
-            RankFit(self, plan, rows, "split", seed).run()
+            RankFit(self, plan, rows, "split", entropy).run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
         self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
 
