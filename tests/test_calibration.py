@@ -363,3 +363,35 @@ def test_covering_bound_where_no_alarm_is_possible():
 
 def test_covering_bound_where_everything_is_an_alarm():
     assert covering_bound(_two_heaps(), 1.0, 0.05, 1.9).bound == 1.0
+
+
+# ----------------------------------------------------------------------------- ties
+
+
+def test_smoothed_p_values_are_uniform_where_scores_tie():
+    """Scores of four values: over fresh scores and variates, the mean rate is alpha itself."""
+    rng = np.random.default_rng(3)
+    rates = []
+    for _ in range(400):
+        calibration = Calibration.from_scores(rng.integers(0, 4, 49), "split")
+        p = calibration.smoothed(rng.integers(0, 4, 200), rng.random(200))
+        rates.append([(p <= alpha).mean() for alpha in (0.02, 0.1, 0.3)])
+    errors = np.std(rates, axis=0) / np.sqrt(len(rates))
+    assert np.all(np.abs(np.mean(rates, axis=0) - (0.02, 0.1, 0.3)) < 4 * errors)
+
+
+def test_smoothed_p_values_lie_between_those_with_ties_above_and_below():
+    scores = np.array([0.1, 0.2, 0.2, 0.2, 0.7])
+    calibration = Calibration.from_scores(scores, "split")
+    np.testing.assert_allclose(calibration.smoothed([0.2, 0.2], [1.0, 0.0]), [5 / 6, 1 / 6])
+    np.testing.assert_allclose(calibration.smoothed([0.2], [1.0]), calibration.p_values([0.2]))
+
+
+@pytest.mark.parametrize("kind", ["cross-fit", "leave-one-out"])
+def test_no_bound_is_claimed_where_scores_left_out_tie(kind):
+    tied = Calibration.from_scores(np.repeat(np.arange(50.0), 2), kind)
+    bound = beta_bound(tied, 0.1, 0.05)
+    assert (bound.bound, bound.exact) == (1.0, False)
+    assert "not known: 50 of 100 scores" in bound.theorem
+    fresh = Calibration.from_scores(np.repeat(np.arange(50.0), 2), "split")
+    assert beta_bound(fresh, 0.1, 0.05).exact, "an independent calibration needs no distinct scores"

@@ -59,6 +59,7 @@ def fitted(tmp_path_factory):
     return table, folder / "m.rankad"
 
 
+@pytest.mark.filterwarnings("ignore:Calibrated by a split")
 def test_fitting_here_is_fitting_in_python(few_folds, fitted):
     table, model = fitted
     frame = read_text(table)

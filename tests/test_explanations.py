@@ -433,6 +433,7 @@ def test_a_constant_column_with_another_value_comes_first(quick_rankad):
     assert e[1].reasons[-1].column == 2
 
 
+@pytest.mark.filterwarnings("ignore:10 of 10 different rows come more than once")
 @pytest.mark.parametrize(
     "nominal", [correlated(8, 2), np.repeat(correlated(10, 2), 6, axis=0), np.ones((20, 3))]
 )

@@ -69,6 +69,7 @@ def _assert_same(one, other):
 # ------------------------------------------------------------------------------------------- the same answers
 
 
+@pytest.mark.filterwarnings("ignore:Calibrated by a split")
 @pytest.mark.parametrize(
     "params",
     [
@@ -103,6 +104,7 @@ def test_a_loaded_detector_answers_to_the_last_bit(quick_rankad, params, tmp_pat
     _assert_same(after, before)
 
 
+@pytest.mark.filterwarnings("ignore:Calibrated by a split")
 def test_both_precisions_are_met(quick_rankad, tmp_path):
     found = set()
     for bandwidth in ("D_K", "60 D_K"):

@@ -79,6 +79,7 @@ def run(store: CellStore, n_jobs: int, names: Sequence[str] = tuple(DETECTORS)) 
             {"experiment": "promises", "detector": name, "law": law.name, "n": size.n, "fits": size.fits}
             for size in DETECTORS[name][1]
             for law in LAWS
+            if size.n >= law.least
         ]
         cells = [
             Cell(key, partial(_measure_named, name, key["law"], Size(key["n"], key["fits"]))) for key in keys

@@ -58,8 +58,13 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         """Return which rows are copies to be left out (see `rankad.copies`), and warn of them."""
         repeats = find_repeats(rows)
         n_left = len(rows) - len(repeats.copies)
-        if not repeats.copies.size or n_left < least:
-            return repeats.copies[:0]
+        if not repeats.copies.size:
+            return repeats.copies
+        if n_left < least:
+            raise ValueError(
+                f"X has only {n_left} different rows, each several times; at least {least} different ones "
+                f"are needed. Did a join repeat them? Fit on more rows."
+            )
         warnings.warn(
             f"{repeats.n_repeated} of {n_left} different rows come more than once, and more regularly than "
             f"independent rows would: did a join repeat them? Each was used once; {len(repeats.copies)} "

@@ -26,8 +26,8 @@ _SMALL = 1_000
 _RADIUS_QUANTILE = 0.95
 # A row with this share of a column's squares moves its standard deviation by half a per cent.
 _SIZABLE = 0.01
-# One with this share is among the few that it is made of.
-_MAIN = 0.2
+# One with this share, and so many deviations from the mean, is among the few that it is made of.
+_MAIN, _OUTLIER = 0.2, 5.0
 
 
 class _LocalDensityDetector(CalibratedDetector):
@@ -91,7 +91,7 @@ class _LocalDensityDetector(CalibratedDetector):
             for i, share in self._movers(rows):
                 rest = np.delete(rows, i, axis=0)
                 center, scale = fit_scaling(rest, self.scaling)
-                if share > _MAIN:
+                if share > max(_MAIN, _OUTLIER**2 / len(rows)):
                     # A column of a few huge values has a deviation of their size over the root of n: with one
                     # row less, what would tie with rows to come is not to come out above them.
                     scale = scale * (1 - 1 / len(rows))

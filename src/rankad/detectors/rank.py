@@ -76,7 +76,9 @@ class RankAD(CalibratedDetector):
         the levels of held-out rows, as in the paper.
     calibration : {"cross-fit", "split", "in-sample"}, default="cross-fit"
         Which nominal scores new ones are compared with. "cross-fit": each training row's from a model fitted
-        without its fold, scaling, ranks and landmarks included. "split": half of the rows train, the others
+        without its fold, scaling, ranks and landmarks included. Of 100 to 500 rows, it falls back to "split"
+        with a warning where the score follows single rows or where rows take few different values: then the
+        rate of one fit can be far from what is asked for. "split": half of the rows train, the others
         calibrate; exactly valid. "in-sample": the training rows' own, as in the paper; raises more false
         alarms than asked for. Rows beyond the 5,000 used for training calibrate in any case, but for
         those that rank them (`reference_rows_`).

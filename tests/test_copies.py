@@ -1,0 +1,88 @@
+"""Rows that repeat: by accident, which is found, and by nature, which is left alone."""
+
+import numpy as np
+import pytest
+
+from rankad import KLPE, RankAD
+from rankad.copies import find_repeats, row_variates
+
+
+def rows_of(n, d=3, seed=0):
+    return np.random.default_rng([4, n, seed]).normal(size=(n, d))
+
+
+@pytest.mark.parametrize("times", [2, 3, 5, 10])
+@pytest.mark.parametrize("n", [12, 100, 3_000])
+def test_every_row_several_times_leaves_each_once(n, times):
+    rows = np.random.default_rng(0).permutation(np.repeat(rows_of(n), times, axis=0))
+    found = find_repeats(rows)
+    assert found.n_repeated == n
+    left = np.delete(rows, found.copies, axis=0)
+    np.testing.assert_array_equal(np.unique(left, axis=0), np.unique(rows, axis=0))
+    assert len(left) == n
+
+
+def test_some_rows_twice_are_found_and_the_first_of_each_stays():
+    rows = np.vstack([rows_of(200), rows_of(200)[:60]])
+    np.testing.assert_array_equal(find_repeats(rows).copies, np.arange(200, 260))
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-9, 6e-8])
+def test_copies_that_were_rounded_on_the_way_are_copies(noise):
+    rows = rows_of(300)
+    copies = rows * (1 + noise * np.random.default_rng(1).uniform(-1, 1, size=rows.shape))
+    assert find_repeats(np.vstack([rows, copies])).n_repeated >= 295
+
+
+LAWS = {
+    "continuous": lambda n, rng: rng.normal(size=(n, 2)),
+    "6 bits": lambda n, rng: rng.integers(0, 2, (n, 6)).astype(float),
+    "digits": lambda n, rng: rng.integers(0, 10, (n, 3)).astype(float),
+    "counts": lambda n, rng: rng.poisson(2.0, (n, 2)).astype(float),
+    "one of few rows": lambda n, rng: np.random.default_rng(5).normal(size=(n // 5, 3))[
+        rng.integers(0, n // 5, n)
+    ],
+    "one of many rows": lambda n, rng: np.random.default_rng(5).normal(size=(n, 3))[rng.integers(0, n, n)],
+    "mostly zero": lambda n, rng: np.where(rng.random((n, 1)) < 0.9, 0.0, rng.normal(size=(n, 3))),
+    "rounded": lambda n, rng: np.round(rng.normal(size=(n, 1)), 2),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_independent_rows_are_rarely_taken_for_copies(name):
+    """The level is 5 %, or 1 % where there is much to lose; beyond 10 of 60 once in 10,000."""
+    found = [
+        find_repeats(LAWS[name](n, np.random.default_rng([n, fit])))
+        for n in (50, 300, 1_000)
+        for fit in range(20)
+    ]
+    assert sum(repeats.copies.size > 0 for repeats in found) <= 10
+
+
+@pytest.mark.parametrize("detector", [RankAD(scaling="standard", bandwidth="D_K", C=0.05), KLPE()], ids=repr)
+def test_repeated_rows_change_nothing_but_are_said(detector):
+    rows, new = rows_of(120), rows_of(50, seed=1)
+    once = detector.set_params(random_state=0).fit(rows).p_values(new)
+    with pytest.warns(UserWarning, match="120 of 120 different rows come more than once.*Drop repeated rows"):
+        detector.fit(np.vstack([rows, rows]))
+    np.testing.assert_array_equal(detector.p_values(new), once)
+    if isinstance(detector, RankAD):
+        np.testing.assert_array_equal(detector.repeated_rows_, np.arange(120, 240))
+        assert detector.training_rows_.max() < 120
+        assert detector.n_samples_fit_ == 240
+
+
+def test_too_few_different_rows_are_refused():
+    with pytest.raises(ValueError, match="only 7 different rows, each several times; at least 8"):
+        RankAD().fit(np.repeat(rows_of(7), 3, axis=0))
+
+
+def test_variates_belong_to_rows_and_look_uniform():
+    rows = rows_of(20_000)
+    found = row_variates(rows)
+    order = np.random.default_rng(0).permutation(len(rows))
+    np.testing.assert_array_equal(row_variates(rows[order]), found[order])
+    np.testing.assert_array_equal(row_variates(np.array([[0.0]])), row_variates(np.array([[-0.0]])))
+    assert np.abs(np.sort(found) - np.linspace(0, 1, len(rows))).max() < 1.95 / np.sqrt(len(rows)), (
+        "Kolmogorov"
+    )
