@@ -980,7 +980,7 @@ def test_the_bound_is_for_the_detectors_own_alpha_by_default(build, nominal):
 def test_bounds_grow_with_alpha_and_with_certainty(fit_nominal):
     detector = fit_nominal()
     if isinstance(detector, EpsilonLPE):
-        detector.set_params(calibration="split").fit(rows_of(60, 3))
+        detector.set_params(calibration="split").fit(rows_of(300, 3))
     assert detector.false_alarm_bound(0.1).bound < detector.false_alarm_bound(0.3).bound
     assert detector.false_alarm_bound(0.1, 0.1).bound < detector.false_alarm_bound(0.1, 0.01).bound
 

@@ -60,7 +60,8 @@ def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
             # Warnings are for users; here it is counted what they are about.
             warnings.simplefilter("ignore")
             detector = make(fit).fit(training)
-        others = law.training(detector.calibration_.scores.size, rng)
+        n_calibrating = detector.calibration_.scores.size
+        others = law.training(n_calibrating, rng) if law.n_anomalies else law.draw(n_calibrating, rng)
         ideal = Calibration.from_scores(detector.score_samples(others), "split")
         scores = detector.score_samples(fresh)
         promises = [detector.false_alarm_bound(alpha) for alpha in ALPHAS]

@@ -28,6 +28,8 @@ class Law(NamedTuple):
         How many of the training rows are not of the law, and score below all that are.
     least : int
         With fewer training rows than this, fitting is refused.
+    used : float
+        The share of training rows that are no copies.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Law(NamedTuple):
     spoil: Callable[[Floats, np.random.Generator], Floats] | None = None
     n_anomalies: int = 0
     least: int = 0
+    used: float = 1.0
 
     def training(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw n training rows, before anything is done to them."""
@@ -234,9 +237,9 @@ LAWS = (
     Law("Gaussian, one cell 1e9", _gaussian(3), _huge_cell(1e9), 1),
     Law("Gaussian, 1 column, one cell 1e9", _gaussian(1), _huge_cell(1e9), 1),
     Law("Gaussian, one cell 1e100", _gaussian(3), _huge_cell(1e100), 1),
-    Law("every row twice", _gaussian(3), _repeated(1.0)),
-    Law("every row three times", _gaussian(3), _repeated(1.0, 3), least=24),
-    Law("30 % of rows twice", _gaussian(3), _repeated(0.3)),
-    Law("every row twice, last digits differ", _gaussian(3), _repeated(1.0, 2, 1e-9)),
-    Law("every row twice, 1 column", lambda n, rng: rng.lognormal(size=(n, 1)), _repeated(1.0)),
+    Law("every row twice", _gaussian(3), _repeated(1.0), used=1 / 2),
+    Law("every row three times", _gaussian(3), _repeated(1.0, 3), least=24, used=1 / 3),
+    Law("30 % of rows twice", _gaussian(3), _repeated(0.3), used=1 / 1.3),
+    Law("every row twice, last digits differ", _gaussian(3), _repeated(1.0, 2, 1e-9), used=1 / 2),
+    Law("every row twice, 1 column", lambda n, rng: rng.lognormal(size=(n, 1)), _repeated(1.0), used=1 / 2),
 )

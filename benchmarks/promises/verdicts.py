@@ -81,9 +81,11 @@ def _judge(record: Mapping[str, Any], at: int, alpha: float) -> Verdict:
     if mean > alpha * (1 + SLACK) + 3 * error:
         faults.append("too many")
     # An anomaly among the calibration rows takes one of the places below the threshold.
-    spoiled = next(law.n_anomalies for law in LAWS if law.name == record["law"])
-    attainable = max(n_attainable(n, alpha) - spoiled, 0) / (n + 1)
-    if mean + 3 * error < LEAST * min(attainable, exact.mean()):
+    law = next(law for law in LAWS if law.name == record["law"])
+    n_used = int(law.used * n)
+    attainable = max(n_attainable(n_used, alpha) - law.n_anomalies, 0) / (n_used + 1)
+    allowed = 3 * math.hypot(error, exact.std(ddof=1) / math.sqrt(fits))
+    if mean + allowed < LEAST * min(attainable, exact.mean()):
         faults.append("too few")
     if alpha >= SINGLE_ALPHA and n >= SINGLE_ROWS and rates.max() > SINGLE * alpha:
         faults.append("one fit")
