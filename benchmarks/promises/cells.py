@@ -16,7 +16,7 @@ from rankad.calibration import Calibration
 from rankad.detectors.base import CalibratedDetector
 from rankad.experiments.cells import Cell, CellStore, run_cells
 
-__all__ = ["ALPHAS", "DETECTORS", "FITS", "Size", "measure", "run"]
+__all__ = ["ALPHAS", "DETECTORS", "FITS", "TRIMMED", "Size", "measure", "run"]
 
 ALPHAS = (0.1, 0.05, 0.01)
 N_FRESH = 8_000
@@ -40,6 +40,9 @@ DETECTORS: dict[str, tuple[Callable[[int], CalibratedDetector], Sequence[Size]]]
     "KLPE": (lambda seed: KLPE(random_state=seed), FEW),
     "EpsilonLPE": (lambda seed: EpsilonLPE(random_state=seed), FEW),
 }
+
+# The share of rows that a detector leaves out as suspects.
+TRIMMED = {"RankAD, trim=0.02": 0.02}
 
 
 def measure(name: str, law: Law, size: Size) -> dict[str, Any]:

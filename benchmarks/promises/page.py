@@ -15,7 +15,7 @@ from rankad.experiments.cells import versions, write_atomically
 __all__ = ["draw", "summary", "write"]
 
 _BARS = {
-    "too many": "mean above alpha by more than three standard errors and 5 % of alpha",
+    "too many": "mean above alpha (and what was trimmed) by more than three standard errors and 5 %",
     "too few": "mean below 0.7 alpha, and below what an exact calibration obtains",
     "one fit": "a fit above three times alpha, at alpha >= 5 % and 100 rows or more",
     "bound": "the 5 % bound exceeded in more than 5 % of fits (exact binomial test at 1 %)",
@@ -27,6 +27,8 @@ def summary(judged: Sequence[Verdict]) -> str:
     lines = [f"{len(judged)} cells of a detector, a law, a number of rows and an alpha:"]
     for fault, meaning in _BARS.items():
         lines.append(f"- {sum(fault in one.faults for one in judged)}: {meaning}")
+    n_own = sum(one.above_by_own_error for one in judged)
+    lines.append(f"- {n_own}: mean above, by the fits' own standard error alone, of as few as two fits")
     return "\n".join(lines)
 
 
@@ -37,10 +39,10 @@ def write(out: Path, judged: Sequence[Verdict], seconds: float) -> None:
         "# Promises",
         f"False alarms asked for and obtained on {len(LAWS)} laws of nominal rows, many of them made up to "
         f"break the promise. Each cell is the mean over independent fits, each on its own sample and judged "
-        f"by {N_FRESH:,} fresh rows; ± is one standard error of that mean. `exact` is what an exact "
-        f"calibration of the same scorers obtains, by as many rows drawn anew: where rows are discrete it "
-        f"can be far below what is asked for, since ties are never broken to raise an alarm. `most` is the "
-        f"largest rate of a single fit, `above` how many fits exceed their 5 % bound, of those that claim "
+        f"by {N_FRESH:,} fresh rows; ± is one standard error of that mean, or what an exact calibration's "
+        f"would be where that is more. `exact` is what an exact calibration of the same "
+        f"scorers obtains, by as many rows drawn anew: where rows are discrete it can be far below what is asked "
+        f"for, since ties are never broken to raise an alarm. `most` is the largest rate of a single fit, `above` how many fits exceed their 5 % bound, of those that claim "
         f"one; `split` counts the fits that were calibrated by a split. {fits:,} fits in all.",
         "## The bars",
         summary(judged),
