@@ -40,10 +40,11 @@ def write(out: Path, judged: Sequence[Verdict], seconds: float) -> None:
         f"False alarms asked for and obtained on {len(LAWS)} laws of nominal rows, many of them made up to "
         f"break the promise. Each cell is the mean over independent fits, each on its own sample and judged "
         f"by {N_FRESH:,} fresh rows; ± is one standard error of that mean, or what an exact calibration's "
-        f"would be where that is more. `exact` is what an exact calibration of the same "
-        f"scorers obtains, by as many rows drawn anew: where rows are discrete it can be far below what is asked "
-        f"for, since ties are never broken to raise an alarm. `most` is the largest rate of a single fit, `above` how many fits exceed their 5 % bound, of those that claim "
-        f"one; `split` counts the fits that were calibrated by a split. {fits:,} fits in all.",
+        f"would be where that is more. `exact` is what an exact calibration of the same scorers obtains, by "
+        f"as many rows drawn anew: where rows are discrete it can be far below what is asked for, since ties "
+        f"are never broken to raise an alarm. `most` is the largest rate of a single fit, `above` how many "
+        f"fits exceed their 5 % bound, of those that claim one; `split` counts the fits that were calibrated "
+        f"by a split. {fits:,} fits in all.",
         "## The bars",
         summary(judged),
         *_missed(judged),
