@@ -39,8 +39,8 @@ APPROXIMATE_BETA = (
     "theorem. calibration='split' gives the exact law"
 )
 UNKNOWN = (
-    "not known: {n_tied} of {n} scores of rows left out are tied with others. Between ties the realised rate "
-    "moves in steps, of which no law is known to us here. calibration='split' gives an exact bound"
+    "not known: {n_tied} of {n} scores of rows left out are tied with others. The realised rate then moves "
+    "in steps, which the Beta law does not describe. calibration='split' gives an exact bound"
 )
 
 TRIMMED = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import poisson
+from scipy.special import pdtr
 
 from rankad._arrays import Floats, Ints
 
@@ -112,7 +112,7 @@ def _too_regular(counts: Floats, k: int, share: float) -> bool:
         # A standard deviation of a Poisson count is one half on the scale of square roots.
         fewer, here = (np.sqrt(fewer) + 0.5) ** 2, max(np.sqrt(here) - 0.5, 0) ** 2
     expected = here**2 * k / ((k + 1) * max(fewer, 1.0))
-    return bool(expected > 0 and poisson.cdf(more, expected) < level)
+    return bool(expected > 0 and pdtr(more, expected) < level)
 
 
 def _rounded(rows: Floats) -> Floats:

@@ -120,8 +120,8 @@ class RankFit:
         self.calibration = calibration
         self.plan = plan
         self._scratch = Scratch()
-        seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
-        self.draw_seed, self.train_seed, self.select_seed, _ = seeds
+        seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(3)
+        self.draw_seed, self.train_seed, self.select_seed = seeds
         n = len(rows)
         wanted = (n + 1) // 2 if calibration == "split" else n
         n_training = min(wanted, MAX_TRAINING_ROWS)

@@ -97,9 +97,8 @@ class PreparedRows:
     seed : SeedSequence
     scaling : {"standard", "robust"} or None
         A scaling to learn from these very rows.
-    known : (Neighbors, ndarray of int), optional
-        The neighbours of more rows than these, and which of those rows these are. With the same seed, their
-        landmarks are drawn alike.
+    known : KnownNeighbors, optional
+        The neighbours of more rows than these. With the same seed, their landmarks are drawn alike.
     reference : ndarray of shape (m, d), optional
         Other rows, among which neighbours are looked for to rank these, and some of which take part in
         choosing landmarks; without, neighbours are looked for in random halves of these.
@@ -111,7 +110,8 @@ class PreparedRows:
     Attributes
     ----------
     unit : float
-        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero. With a reference, or where
+        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero. With a far field, no row
+        counts for more than twenty times the median row. With a reference, or where
         the density is known, of every so many-th row: a thousand or more.
     """
 
