@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 
-from rankad import KLPE, RankAD
-from rankad.copies import find_repeats, row_variates
+from rankad import KLPE, EpsilonLPE, RankAD
+from rankad.copies import count_places, find_repeats, row_variates
 
 
 def rows_of(n, d=3, seed=0):
@@ -86,3 +87,42 @@ def test_variates_belong_to_rows_and_look_uniform():
     assert np.abs(np.sort(found) - np.linspace(0, 1, len(rows))).max() < 1.95 / np.sqrt(len(rows)), (
         "Kolmogorov"
     )
+
+
+def places_of(rows, k):
+    tree = cKDTree(rows)
+    indices = tree.query(rows, k + 1)[1]
+    # A row's copies come in any order, itself among them.
+    others = [[j for j in found if j != i][:k] for i, found in enumerate(indices)]
+    apart = np.array([[np.linalg.norm(rows[i] - rows[j]) for j in found] for i, found in enumerate(others)])
+    return count_places(apart, np.array(others))
+
+
+def test_places_are_counted_at_any_scale():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(12, 3))
+    which = np.repeat(np.arange(12), 10)
+    for width in (0.0, 1e-12, 1e-3):
+        assert places_of(centres[which] + width * rng.normal(size=(120, 3)), 40) == 12
+    assert places_of(centres[which] + rng.normal(size=(120, 3)), 40) == 120
+    assert places_of(np.zeros((30, 2)), 29) == 1
+    # Two scales: the larger gap counts.
+    nested = np.array([[c + p + e] for c in (0.0, 1e6) for p in (0.0, 1.0) for e in (0.0, 1e-6)])
+    assert places_of(nested, 7) == 2
+
+
+@pytest.mark.parametrize("detector", [RankAD(random_state=0), KLPE(), EpsilonLPE()])
+def test_few_rows_in_few_places_are_calibrated_by_a_split(detector):
+    rng = np.random.default_rng(1)
+    clusters = rng.normal(size=(30, 3))[rng.integers(0, 30, 150)] + 1e-4 * rng.normal(size=(150, 3))
+    with pytest.warns(UserWarning, match=r"by a split.*150 rows lie in only (29|30) places"):
+        detector.fit(clusters)
+    assert detector.calibration_.kind == "split"
+    detector.fit(rng.normal(size=(150, 3)))
+    assert detector.calibration_.kind != "split"
+
+
+@pytest.mark.parametrize("detector", [RankAD(n_neighbors=40, random_state=0), KLPE(n_neighbors=80)])
+def test_no_split_where_half_of_the_rows_have_too_few_neighbours(detector):
+    bits = np.random.default_rng(2).integers(0, 2, size=(110, 6)).astype(float)
+    assert detector.fit(bits).calibration_.kind != "split"

@@ -315,7 +315,7 @@ def test_a_far_row_gets_the_smallest_p_value(monkeypatch, kind, name):
     rows = SYNTHETIC[name](np.random.default_rng(9))
     with warnings.catch_warnings():
         # Of 150 rows with 9 different values half are kept to calibrate with.
-        warnings.filterwarnings("ignore", "Calibrated by a split.*only 9 different values")
+        warnings.filterwarnings("ignore", "Calibrated by a split.*only 9 places")
         detector = FAR_DETECTORS[kind].fit(rows)
     far = far_rows(rows)
     # A spike among the nominal rows, left out, is farther than rows that its own size is the unit for.

@@ -1,10 +1,13 @@
 """A cheap slice of ``make promises``: false alarms on rows made up to break the promise, and its verdicts."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from benchmarks.promises import cells, page, verdicts
 from benchmarks.promises.laws import LAWS
+from rankad import RankAD
 
 NAMED = {law.name: law for law in LAWS}
 
@@ -55,6 +58,7 @@ def record_of(rates, exact=None, bounds=None, n=100, law="Gaussian, 5 columns"):
         "exact": np.column_stack([rates if exact is None else exact] * 3).tolist(),
         "bounds": [[bound] * 3 for bound in (bounds or [None] * len(rates))],
         "kinds": ["cross-fit"] * len(rates),
+        "discoveries": rates.tolist(),
     }
 
 
@@ -75,6 +79,36 @@ def test_verdicts_name_each_fault():
     assert faults_at(0.05, record_of(as_asked, bounds=[0.07] * 20)) == ()
 
 
+def test_copies_do_not_count_as_rows():
+    once = np.where(np.arange(20) == 3, 0.16, 0.05)
+    assert faults_at(0.05, record_of(once, n=150, law="every row twice")) == ()
+    assert faults_at(0.05, record_of(once, n=200, law="every row twice")) == ("one fit",)
+
+
+def test_false_discoveries_are_judged_over_fits():
+    by_chance, too_often = 0.1 + 0.05 * np.sin(np.arange(20)), np.full(20, 0.12)
+    judged = verdicts.judge_discoveries([record_of(by_chance), record_of(too_often)])
+    assert [one.too_many for one in judged] == [False, True]
+    assert verdicts.judge_discoveries([{**record_of(too_often), "detector": "RankAD, trim=0.02"}]) == []
+
+
+def test_a_law_as_a_table_keeps_copies_and_has_holes():
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    table, again = cells.as_table(rows), cells.as_table(np.vstack([rows, rows]))
+    assert all(np.array_equal(again[name][400:], table[name], equal_nan=name != "kind") for name in table)
+    n_missing = sum(int(np.isnan(table[f"x{at}"]).sum()) for at in range(3))
+    assert 30 <= n_missing <= 90
+    assert set(table["kind"]) >= set("abcd")
+
+
+@pytest.mark.parametrize("name", ["Gaussian, 5 columns", "30 tiny clusters"])
+def test_a_table_keeps_the_promise(name):
+    record = cells.measure("TableDetector", NAMED[name], cells.Size(200, 6))
+    records = [{"detector": "TableDetector", "law": name, "n": 200, **record}]
+    assert [one for one in verdicts.judge(records) if one.faults] == []
+    assert not verdicts.judge_discoveries(records)[0].too_many
+
+
 def test_a_spoiled_row_takes_a_place_below_the_threshold():
     none = np.zeros(20)
     alarms = np.full(20, 0.01)
@@ -85,8 +119,26 @@ def test_a_spoiled_row_takes_a_place_below_the_threshold():
 def test_the_page_shows_every_cell_and_what_misses(tmp_path):
     records = [record_of(0.05 + 0.01 * np.sin(np.arange(20)), law=law.name) for law in LAWS[:3]]
     records[1] = record_of(np.full(20, 0.2), law=LAWS[1].name)
-    page.write(tmp_path, verdicts.judge(records), 60.0)
+    page.write(tmp_path, verdicts.judge(records), verdicts.judge_discoveries(records), 60.0)
     text = (tmp_path / "promises.md").read_text()
     assert all(f"| {law.name} |" in text for law in LAWS[:3])
     assert f"| RankAD | {LAWS[1].name} | 100 | 5 | too many, one fit |" in text
+    assert f"| RankAD | {LAWS[1].name} | 100 | 20 ± " in text
     assert (tmp_path / "promises-rankad.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["Gaussian, 5 columns", "counts, 3 columns", "geometric integers", "digits, 4 columns"]
+)
+def test_another_seed_changes_few_alarms(name):
+    changed = []
+    for sample in range(3):
+        rng = np.random.default_rng([17, sample])
+        training, fresh = NAMED[name].training(100, rng), NAMED[name].draw(2_000, rng)
+        with warnings.catch_warnings():
+            # Some samples are split, which is said.
+            warnings.filterwarnings("ignore", "Calibrated by a split")
+            alarms = [RankAD(random_state=seed).fit(training).predict(fresh) < 0 for seed in range(3)]
+        changed += [np.mean(alarms[i] != alarms[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert np.mean(changed) <= 0.05

@@ -27,11 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kept.mkdir(exist_ok=True)
     write_atomically(kept / ".gitignore", "*\n")
     records = cells.run(CellStore(kept), given.jobs, given.detector or tuple(cells.DETECTORS))
-    judged = verdicts.judge(records)
+    judged, discoveries = verdicts.judge(records), verdicts.judge_discoveries(records)
     content = plain({"records": records, "verdicts": [one._asdict() for one in judged]})
     write_atomically(given.out / "promises.json", json.dumps(content, allow_nan=False) + "\n")
-    page.write(given.out, judged, time.monotonic() - begin)
-    print(page.summary(judged))
+    page.write(given.out, judged, discoveries, time.monotonic() - begin)
+    print(page.summary(judged, discoveries))
 
 
 if __name__ == "__main__":

@@ -11,15 +11,21 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.promises.laws import LAWS, Law
-from rankad import KLPE, EpsilonLPE, RankAD
+from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
+from rankad._arrays import Floats
 from rankad.calibration import Calibration
+from rankad.copies import row_variates
+from rankad.decisions import benjamini_hochberg
 from rankad.detectors.base import CalibratedDetector
 from rankad.experiments.cells import Cell, CellStore, run_cells
 
-__all__ = ["ALPHAS", "DETECTORS", "FITS", "TRIMMED", "Size", "measure", "run"]
+__all__ = ["ALPHAS", "BATCH", "DETECTORS", "FDR", "FITS", "TRIMMED", "Size", "as_table", "measure", "run"]
 
 ALPHAS = (0.1, 0.05, 0.01)
 N_FRESH = 8_000
+# Fresh rows are also taken in batches of so many, with this rate of false discoveries. All rows are nominal:
+# any discovery is false.
+BATCH, FDR = 200, 0.1
 
 
 class Size(NamedTuple):
@@ -30,19 +36,34 @@ class Size(NamedTuple):
 
 
 # Many fits where they are cheap.
-FITS = (Size(20, 24), Size(100, 24), Size(300, 12), Size(1_000, 6), Size(2_000, 2), Size(20_000, 2))
+FITS = (Size(20, 24), Size(100, 24), Size(300, 12), Size(1_000, 6), Size(2_000, 5), Size(20_000, 3))
 FEW = (Size(100, 24), Size(1_100, 8))
 
 DETECTORS: dict[str, tuple[Callable[[int], CalibratedDetector], Sequence[Size]]] = {
     "RankAD": (lambda seed: RankAD(random_state=seed), FITS),
     "RankAD, split": (lambda seed: RankAD(calibration="split", random_state=seed), (Size(200, 8),)),
     "RankAD, trim=0.02": (lambda seed: RankAD(trim=0.02, random_state=seed), (Size(300, 6),)),
+    "TableDetector": (lambda seed: TableDetector(RankAD(random_state=seed)), (Size(200, 8), Size(1_000, 3))),
     "KLPE": (lambda seed: KLPE(random_state=seed), FEW),
     "EpsilonLPE": (lambda seed: EpsilonLPE(random_state=seed), FEW),
 }
 
 # The share of rows that a detector leaves out as suspects.
 TRIMMED = {"RankAD, trim=0.02": 0.02}
+
+
+def as_table(rows: Floats) -> dict[str, Any]:
+    """Return rows as a table with a column of categories and, in one row of seven, a missing cell.
+
+    Which category and which cell depend on the row alone, so that copies of rows stay copies.
+    """
+    variates = row_variates(rows)
+    missing = np.floor(variates * 7e3).astype(int) % 7 == 0
+    cells = rows.copy()
+    cells[missing, np.floor(variates[missing] * 1e6).astype(int) % rows.shape[1]] = np.nan
+    columns: dict[str, Any] = {f"x{at}": column for at, column in enumerate(cells.T)}
+    columns["kind"] = np.array(list("abcdefgh"))[np.minimum(-np.log2(variates), 7).astype(int)]
+    return columns
 
 
 def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
@@ -52,27 +73,31 @@ def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
     -------
     dict
         For every alpha and fit: the "rates" of alarms, the "bounds" claimed (None where none is), and the
-        rates that an "exact" calibration of the same scorer has: by as many rows, drawn anew.
+        rates that an "exact" calibration of the same scorer has: by as many rows, drawn anew. For every fit:
+        the "discoveries", the share of batches in which Benjamini and Hochberg's rule finds any.
     """
     make, _ = DETECTORS[name]
-    rates, bounds, exact, kinds = [], [], [], []
+    given: Callable[[Floats], Any] = as_table if name == "TableDetector" else np.asarray
+    rates, bounds, exact, kinds, discoveries = [], [], [], [], []
     for fit in range(size.fits):
         rng = np.random.default_rng([LAWS.index(law), size.n, fit])
         training, fresh = law.training(size.n, rng), law.draw(N_FRESH, rng)
         with threadpool_limits(limits=1), warnings.catch_warnings():
             # Warnings are for users; here it is counted what they are about.
             warnings.simplefilter("ignore")
-            detector = make(fit).fit(training)
+            detector = make(fit).fit(given(training))
         n_calibrating = detector.calibration_.scores.size
         others = law.training(n_calibrating, rng) if law.n_anomalies else law.draw(n_calibrating, rng)
-        ideal = Calibration.from_scores(detector.score_samples(others), "split")
-        scores = detector.score_samples(fresh)
+        ideal = Calibration.from_scores(detector.score_samples(given(others)), "split")
+        scores = detector.score_samples(given(fresh))
         promises = [detector.false_alarm_bound(alpha) for alpha in ALPHAS]
         rates.append([float(np.mean(scores < detector.calibration_.threshold(alpha))) for alpha in ALPHAS])
         exact.append([float(np.mean(scores < ideal.threshold(alpha))) for alpha in ALPHAS])
         bounds.append([None if promise.bound >= 1 else promise.bound for promise in promises])
         kinds.append(detector.calibration_.kind)
-    return {"rates": rates, "bounds": bounds, "exact": exact, "kinds": kinds}
+        batches = detector.calibration_.p_values(scores).reshape(-1, BATCH)
+        discoveries.append(float(np.mean([benjamini_hochberg(batch, FDR).any() for batch in batches])))
+    return {"rates": rates, "bounds": bounds, "exact": exact, "kinds": kinds, "discoveries": discoveries}
 
 
 def run(store: CellStore, n_jobs: int, names: Sequence[str] = tuple(DETECTORS)) -> list[dict[str, Any]]:

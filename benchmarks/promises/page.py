@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.promises.cells import ALPHAS, DETECTORS, N_FRESH
+from benchmarks.promises.cells import ALPHAS, BATCH, DETECTORS, FDR, N_FRESH
 from benchmarks.promises.laws import LAWS
-from benchmarks.promises.verdicts import Verdict
+from benchmarks.promises.verdicts import Discoveries, Verdict
 from rankad.experiments.cells import versions, write_atomically
 
 __all__ = ["draw", "summary", "write"]
@@ -17,22 +17,27 @@ __all__ = ["draw", "summary", "write"]
 _BARS = {
     "too many": "mean above alpha (and what was trimmed) by more than three standard errors and 5 %",
     "too few": "mean below 0.7 alpha, and below what an exact calibration obtains",
-    "one fit": "a fit above three times alpha, at alpha >= 5 % and 100 rows or more",
+    "one fit": "a fit above three times alpha, at alpha >= 5 % and 100 rows or more, copies not counted",
     "bound": "the 5 % bound exceeded in more than 5 % of fits (exact binomial test at 1 %)",
 }
 
 
-def summary(judged: Sequence[Verdict]) -> str:
+def summary(judged: Sequence[Verdict], discoveries: Sequence[Discoveries]) -> str:
     """Return how many cells miss each bar."""
     lines = [f"{len(judged)} cells of a detector, a law, a number of rows and an alpha:"]
     for fault, meaning in _BARS.items():
         lines.append(f"- {sum(fault in one.faults for one in judged)}: {meaning}")
     n_own = sum(one.above_by_own_error for one in judged)
-    lines.append(f"- {n_own}: mean above, by the fits' own standard error alone, of as few as two fits")
+    lines.append(f"- {n_own}: mean above, by the fits' own standard error alone, of as few as three fits")
+    n_found = sum(one.too_many for one in discoveries)
+    lines.append(
+        f"- {n_found} of {len(discoveries)} cells without an alpha: false discoveries in more than "
+        f"{_percent(FDR)} % of batches of {BATCH} fresh rows, by more than three standard errors and 5 %"
+    )
     return "\n".join(lines)
 
 
-def write(out: Path, judged: Sequence[Verdict], seconds: float) -> None:
+def write(out: Path, judged: Sequence[Verdict], discoveries: Sequence[Discoveries], seconds: float) -> None:
     """Write ``promises.md`` and a picture for each detector."""
     fits = sum(one.fits for one in judged if one.alpha == ALPHAS[0])
     parts = [
@@ -46,8 +51,9 @@ def write(out: Path, judged: Sequence[Verdict], seconds: float) -> None:
         f"fits exceed their 5 % bound, of those that claim one; `split` counts the fits that were calibrated "
         f"by a split. {fits:,} fits in all.",
         "## The bars",
-        summary(judged),
+        summary(judged, discoveries),
         *_missed(judged),
+        *_discovered(discoveries),
     ]
     for detector in DETECTORS:
         own = [one for one in judged if one.detector == detector]
@@ -77,6 +83,22 @@ def _missed(judged: Sequence[Verdict]) -> list[str]:
                 "| detector | law | rows | asked | misses | obtained | exact | most | above | fits |",
                 "|---|---|---|---|---|---|---|---|---|---|",
                 *rows,
+            ]
+        )
+    ]
+
+
+def _discovered(discoveries: Sequence[Discoveries]) -> list[str]:
+    found = [one for one in discoveries if one.too_many]
+    if not found:
+        return []
+    head = ["| detector | law | rows | batches with a false discovery |", "|---|---|---|---|"]
+    return [
+        "\n".join(
+            head
+            + [
+                f"| {one.detector} | {one.law} | {one.n:,} | {_percent(one.mean)} ± {_percent(one.error)} % |"
+                for one in found
             ]
         )
     ]

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta, binomtest
 
-from benchmarks.promises.cells import ALPHAS, TRIMMED
+from benchmarks.promises.cells import ALPHAS, FDR, TRIMMED
 from benchmarks.promises.laws import LAWS
 from rankad.calibration import n_attainable
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Discoveries", "Verdict", "judge", "judge_discoveries"]
 
 # How far above alpha a mean may be, relative to alpha, beside three standard errors.
 SLACK = 0.05
@@ -61,6 +61,38 @@ class Verdict(NamedTuple):
     above_by_own_error: bool
 
 
+class Discoveries(NamedTuple):
+    """One cell's false discoveries in batches.
+
+    Attributes
+    ----------
+    mean, error : float
+        Of the shares of batches with a discovery, over fits, with the standard error.
+    too_many : bool
+        Whether the mean is above the rate asked for by three standard errors and 5 %.
+    """
+
+    detector: str
+    law: str
+    n: int
+    mean: float
+    error: float
+    too_many: bool
+
+
+def judge_discoveries(records: Sequence[Mapping[str, Any]]) -> list[Discoveries]:
+    """Judge every cell's false discoveries, but for trimmed rows, which promise nothing of the kind."""
+    found = []
+    for record in records:
+        if record["detector"] in TRIMMED:
+            continue
+        shares = np.array(record["discoveries"])
+        mean, error = float(shares.mean()), float(shares.std(ddof=1)) / math.sqrt(len(shares))
+        too_many = mean > FDR * (1 + SLACK) + 3 * error
+        found.append(Discoveries(record["detector"], record["law"], record["n"], mean, error, too_many))
+    return found
+
+
 def judge(records: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """Judge every cell at every alpha that its rows can attain."""
     return [
@@ -95,7 +127,7 @@ def _judge(record: Mapping[str, Any], at: int, alpha: float) -> Verdict:
     allowed = 3 * math.hypot(error, exact.std(ddof=1) / math.sqrt(fits))
     if mean + allowed < LEAST * min(attainable, exact.mean()):
         faults.append("too few")
-    if alpha >= SINGLE_ALPHA and n >= SINGLE_ROWS and rates.max() > SINGLE * asked:
+    if alpha >= SINGLE_ALPHA and n_used >= SINGLE_ROWS and rates.max() > SINGLE * asked:
         faults.append("one fit")
     if claims and binomtest(n_exceeded, len(claims), DELTA, alternative="greater").pvalue < 0.01:
         faults.append("bound")

@@ -14,7 +14,7 @@ from scipy.special import pdtr
 
 from rankad._arrays import Floats, Ints
 
-__all__ = ["Repeats", "find_repeats", "row_variates"]
+__all__ = ["Repeats", "count_places", "find_repeats", "row_variates"]
 
 # Values that agree in so many leading bits, about five digits, count as equal: a copy may have been rounded.
 _BITS = 16
@@ -24,6 +24,8 @@ _LEVEL, _STRICT_LEVEL = 0.05, 0.01
 _FEW = 0.3
 # Rows that come more often than this are never taken for an accident.
 _MOST_TIMES = 10
+# Rows are in one place if all others are so many times as far from them as they are from each other.
+_FAR_APART = 30
 
 
 class Repeats(NamedTuple):
@@ -149,3 +151,23 @@ def _has_own_value(rows: Floats, which: Ints, times: Ints) -> np.ndarray:
         n_equal = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
         own[left] = n_equal <= times[left]
     return own
+
+
+def count_places(distances: Floats, indices: Ints) -> int:
+    """Return in how many places rows lie: a place holds rows that are far from all others, copies say.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, k)
+        From each row to its k nearest others, the nearest first.
+    indices : ndarray of int, shape (n, k)
+        Which rows those are. A place of more than k + 1 rows may count more than once.
+    """
+    n, k = distances.shape
+    gaps = distances[:, 1:] > _FAR_APART * distances[:, :-1]
+    # The neighbours before the last gap share a row's place, all of them where all are its copies.
+    n_sharing = np.where(gaps.any(axis=1), k - 1 - np.argmax(gaps[:, ::-1], axis=1), 0)
+    n_sharing[distances[:, -1] == 0] = k
+    sharing = np.arange(k) < n_sharing[:, None]
+    earlier = indices < np.arange(n)[:, None]
+    return int(n - np.count_nonzero((sharing & earlier).any(axis=1)))

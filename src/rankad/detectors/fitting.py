@@ -14,12 +14,13 @@ from rankad._arrays import Floats, Ints
 from rankad._progress import Progress
 from rankad._scratch import Scratch
 from rankad.calibration import Calibration
+from rankad.detectors.doubt import few_places, is_in_doubt
 from rankad.detectors.plan import Bandwidth, Plan
 from rankad.detectors.ranker import KnownNeighbors, PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
 from rankad.levels import disagreement
 from rankad.nearfield import NearField
-from rankad.neighbors import nearest_neighbors
+from rankad.neighbors import Neighbors, nearest_neighbors
 from rankad.ranks import auto_neighbors
 from rankad.scaling import Scaling, alike_in_spread, fit_scaling
 from rankad.scorer import KernelScorer
@@ -60,10 +61,9 @@ _EQUAL_WITHIN = 1e-6
 _ALIKE_WIDTHS = 0.2
 # Rows so many bandwidths apart have kernel values that differ by a ten-thousandth at most.
 _INDISTINCT = 0.01
-# Between so few and so many rows, cross-fitted scores are relied on only if at most this share of the rows,
-# once left out, scores below all training rows, and if at least this share of the rows is distinct. (Half of
-# still fewer would be too few to train on.)
-_FEW_ROWS, _MANY_ROWS, _MOST_LOST, _FEWEST_DISTINCT = 100, 500, 0.2, 1 / 3
+# Cross-fitted scores of few rows are relied on only if at most this share of the rows, once left out, scores
+# below all training rows.
+_MOST_LOST = 0.2
 # Made-up rows of each kind per held-out row, and how many at most.
 _NEGATIVES, _MOST_NEGATIVES = 20, 10_000
 # So many numbers of them are scaled at a time: all of them at once would be as much memory again.
@@ -115,7 +115,16 @@ def _n_ranking(n_reference: int, size: int) -> int:
 class RankFit:
     """One call of `RankAD.fit`: it fills the detector's fitted attributes."""
 
-    def __init__(self, detector: RankAD, plan: Plan, rows: Floats, calibration: str, entropy: Ints) -> None:
+    def __init__(
+        self,
+        detector: RankAD,
+        plan: Plan,
+        rows: Floats,
+        calibration: str,
+        entropy: Ints,
+        *,
+        always_alike: bool = False,
+    ) -> None:
         self.detector = detector
         self.calibration = calibration
         self.plan = plan
@@ -125,7 +134,8 @@ class RankFit:
         n = len(rows)
         wanted = (n + 1) // 2 if calibration == "split" else n
         n_training = min(wanted, MAX_TRAINING_ROWS)
-        order = np.random.default_rng(self.draw_seed).permutation(n)
+        # A split that nobody asked for is always the same: a seed is not to decide about alarms.
+        order = np.random.default_rng(0 if always_alike else self.draw_seed).permutation(n)
         n_reference = self._n_reference(n - n_training, n_training, rows.shape[1])
         training, reference, free = (
             np.sort(part) for part in np.split(order, [n_training, n_training + n_reference])
@@ -232,12 +242,16 @@ class RankFit:
             self.detector.ranges_.limits if scorer.far_field else None,
         )
 
-    def _neighbors(self, n_training: int) -> int:
-        smallest = n_training
+    def _smallest_fold(self, n_training: int) -> int:
+        """Return how many of the training rows the smallest training fold has."""
         if self.n_trials > 1:
-            smallest -= -(-n_training // self._n_selection_folds)
-        elif self.calibration == "cross-fit":
-            smallest -= -(-n_training // min(n_training, _CALIBRATION_FOLDS))
+            return n_training + -n_training // self._n_selection_folds(n_training)
+        if self.calibration == "cross-fit":
+            return n_training + -n_training // min(n_training, _CALIBRATION_FOLDS)
+        return n_training
+
+    def _neighbors(self, n_training: int) -> int:
+        smallest = self._smallest_fold(n_training)
         most = smallest // 2
         k = self.plan.k
         if k is None:
@@ -252,9 +266,8 @@ class RankFit:
             )
         return k
 
-    @property
-    def _n_selection_folds(self) -> int:
-        return 4 if self.detector.selection == "disagreement" or len(self.training) < _SMALL else 2
+    def _n_selection_folds(self, n_training: int) -> int:
+        return 4 if self.detector.selection == "disagreement" or n_training < _SMALL else 2
 
     def _select(self, views: list[View], C: list[float]) -> SelectionTable:
         detector, rows, bandwidths = self.detector, self.training, self.plan.bandwidths
@@ -263,7 +276,7 @@ class RankFit:
                 "selection='shuffled' needs at least two columns: one column shuffled is itself. X has 1 "
                 "feature; pass selection='contrast'."
             )
-        n_folds = self._n_selection_folds
+        n_folds = self._n_selection_folds(len(rows))
         deal, *seeds = self.select_seed.spawn(1 + n_folds)
         fold_seeds = [seed.spawn(2) for seed in seeds]
         parts = folds(len(rows), n_folds, np.random.default_rng(deal))
@@ -346,23 +359,27 @@ class RankFit:
             scores.append(detector._score(self.training))
         elif self.cross_fits:
             own = detector._score(self.training)
-            left_out = self._out_of_fold_scores(view, chosen, weight, own)
-            doubt = self._doubt(own, left_out)
+            # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
+            many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(view.rows) - 1)
+            known = nearest_neighbors(view.rows, many, n_jobs=detector.n_jobs)
+            left_out = self._out_of_fold_scores(view, chosen, weight, own, known)
+            doubt = self._doubt(own, left_out, known)
             scores.append(left_out)
         kind = self.calibration if self.calibration == "in-sample" or self.cross_fits else "split"
         calibration = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
         detector._compare_with(calibration, fresh=False)
         return doubt
 
-    def _doubt(self, own: Floats, left_out: Floats) -> str | None:
+    def _doubt(self, own: Floats, left_out: Floats, known: Neighbors) -> str | None:
         """Compare what the final ranker says of training rows with what was said of them left out.
 
         Cross-fitted scores have the right mean rate of false alarms, but where the ranker follows single
         rows the rate of one fit may be far from it: what it says of the gaps between so few rows depends on
         which rows they happen to be, and so does what is said of rows left out. Of many, that averages out.
+        Likewise where rows share a few places: these decide for all.
         """
         n = len(own)
-        if not _FEW_ROWS <= n < _MANY_ROWS:
+        if not is_in_doubt(n) or self.recipe.k > self._smallest_fold((n + 1) // 2) // 2:
             return None
         n_lost = np.count_nonzero(left_out < own.min())
         if n_lost > _MOST_LOST * n:
@@ -370,12 +387,11 @@ class RankFit:
                 f"{n_lost} of {n} rows, once left out, score below all rows that were trained on: with so "
                 f"few rows the score follows single ones"
             )
-        n_distinct = len(np.unique(self.training, axis=0))
-        if n_distinct < _FEWEST_DISTINCT * n:
-            return f"{n} rows take only {n_distinct} different values"
-        return None
+        return few_places(known)
 
-    def _out_of_fold_scores(self, view: View, chosen: Bandwidth, weight: float, own: Floats) -> Floats:
+    def _out_of_fold_scores(
+        self, view: View, chosen: Bandwidth, weight: float, own: Floats, known: Neighbors
+    ) -> Floats:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
         What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
@@ -390,9 +406,6 @@ class RankFit:
         n_folds = min(len(rows), _CALIBRATION_FOLDS)
         # Always the same deal: a seed is not to decide about alarms where it need not.
         parts = folds(len(rows), n_folds, np.random.default_rng(0))
-        # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
-        many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(rows) - 1)
-        known = nearest_neighbors(view.rows, many, n_jobs=detector.n_jobs)
         progress = Progress("calibration", n_folds, detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:

@@ -13,6 +13,7 @@ from rankad._arrays import Floats
 from rankad._checks import check_choice, check_run, check_unit, resolve_neighbors
 from rankad.calibration import Calibration, Kind
 from rankad.detectors.base import CalibratedDetector
+from rankad.detectors.doubt import few_places, is_in_doubt, warn_of_split
 from rankad.detectors.rows import validate_rows
 from rankad.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.scaling import Scaling, fit_scaling
@@ -22,6 +23,8 @@ __all__ = ["KLPE", "EpsilonLPE"]
 _LEAST_ROWS = 4
 # Up to this many rows each is left out of the scaling too; of more, those that move it.
 _SMALL = 1_000
+# Rows that share a place are looked for among so many neighbours.
+_PLACE = 50
 # The share of rows that the automatic radius leaves with enough neighbours: few may tie at none.
 _RADIUS_QUANTILE = 0.95
 # A row with this share of a column's squares moves its standard deviation by half a per cent.
@@ -39,10 +42,16 @@ class _LocalDensityDetector(CalibratedDetector):
     n_jobs: int | None
     scaling_: Scaling
     reference_: Floats
+    # Whether the rows that calibrate are others than those of reference.
+    _reference_apart: bool
 
     @abstractmethod
     def _check_parameters(self) -> None:
         """Check the detector's own parameters."""
+
+    def _n_needed(self) -> int:
+        """Return how many reference rows the parameters ask for."""
+        return 1
 
     @abstractmethod
     def _prepare(self) -> None:
@@ -75,8 +84,11 @@ class _LocalDensityDetector(CalibratedDetector):
         repeats = self._without_repeats(rows, _LEAST_ROWS)
         if repeats.size:
             rows = np.delete(rows, repeats, axis=0)
-        if self.calibration == "split":
-            order = check_random_state(self.random_state).permutation(len(rows))
+        self._reference_apart = self.calibration == "split" or self._is_better_split(rows)
+        if self._reference_apart:
+            # A split that nobody asked for is always the same: a seed is not to decide about alarms.
+            seed = self.random_state if self.calibration == "split" else 0
+            order = check_random_state(seed).permutation(len(rows))
             middle = (len(rows) + 1) // 2
             reference, others = rows[np.sort(order[:middle])], rows[np.sort(order[middle:])]
         else:
@@ -99,6 +111,19 @@ class _LocalDensityDetector(CalibratedDetector):
                 scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
         kind: Kind = "leave-one-out" if others is None else "split"
         self._compare_with(Calibration.from_scores(scores, kind), fresh=False)
+
+    def _is_better_split(self, rows: Floats) -> bool:
+        """Tell whether scores of rows left out are not to be relied on, and warn if so."""
+        from rankad.neighbors import nearest_neighbors
+
+        n = len(rows)
+        if not is_in_doubt(n) or n // 2 < self._n_needed():
+            return False
+        scaled = fit_scaling(rows, self.scaling).apply(rows)
+        reason = few_places(nearest_neighbors(scaled, min(_PLACE, n - 1), n_jobs=self.n_jobs))
+        if reason is not None:
+            warn_of_split(reason, "leave-one-out", stacklevel=4)
+        return reason is not None
 
     def _movers(self, rows: Floats) -> list[tuple[int, float]]:
         """Return the rows without which the scaling would be another, and their shares of squares.
@@ -189,10 +214,13 @@ class KLPE(_LocalDensityDetector):
         check_choice("statistic", self.statistic, ("mean", "kth", "centred"))
         resolve_neighbors(self.n_neighbors)
 
+    def _n_needed(self) -> int:
+        return neighbors_needed(resolve_neighbors(self.n_neighbors) or 1, cast(Statistic, self.statistic))
+
     def _prepare(self) -> None:
         # As fitted: changing the parameter afterwards must not mix two statistics.
         self._statistic = cast(Statistic, self.statistic)
-        most = len(self.reference_) - (self.calibration == "leave-one-out")
+        most = len(self.reference_) - (not self._reference_apart)
         k = resolve_neighbors(self.n_neighbors)
         if k is None:
             k = auto_neighbors(len(self.reference_))

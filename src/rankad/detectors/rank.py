@@ -246,6 +246,7 @@ class RankAD(CalibratedDetector):
         return self
 
     def _fit(self, plan: Plan, rows: Floats) -> None:
+        from rankad.detectors.doubt import warn_of_split
         from rankad.detectors.fitting import RankFit
         from rankad.detectors.trimming import suspects
 
@@ -267,14 +268,8 @@ class RankAD(CalibratedDetector):
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
         doubt = RankFit(self, plan, rows, self.calibration, entropy).run()
         if doubt is not None:
-            warnings.warn(
-                f"Calibrated by a split, as with calibration='split': half of the rows train and the others "
-                f"calibrate. {doubt[0].upper()}{doubt[1:]}, so that cross-fitted p-values could be off. More "
-                f"rows, or calibrate() with fresh ones, give finer p-values.",
-                UserWarning,
-                stacklevel=3,
-            )
-            RankFit(self, plan, rows, "split", entropy).run()
+            warn_of_split(doubt, "cross-fitted", stacklevel=3)
+            RankFit(self, plan, rows, "split", entropy, always_alike=True).run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
         self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
 

@@ -1,0 +1,43 @@
+"""When what is said of rows left out is not to be relied on, so that a split is taken instead."""
+
+from __future__ import annotations
+
+import warnings
+
+from rankad.copies import count_places
+from rankad.neighbors import Neighbors
+
+__all__ = ["few_places", "is_in_doubt", "warn_of_split"]
+
+# Half of fewer rows would be too few to train on; of more, chance averages out.
+_FEW_ROWS, _MANY_ROWS = 100, 500
+# Rows must lie in at least so many places, as a share of them.
+_FEWEST_PLACES = 2 / 3
+
+
+def is_in_doubt(n: int) -> bool:
+    """Tell whether `n` rows are few enough to check what is said of them, and enough to be split."""
+    return _FEW_ROWS <= n < _MANY_ROWS
+
+
+def few_places(neighbors: Neighbors) -> str | None:
+    """Return why a split is better if rows share places, like copies or rows of tiny clusters; else None.
+
+    Then a few places decide for all rows. On average the rate of false alarms is what it should be, but that
+    of a single fit may be far from it, and farther than its bound says.
+    """
+    n, n_places = len(neighbors.indices), count_places(neighbors.distances, neighbors.indices)
+    if n_places >= _FEWEST_PLACES * n:
+        return None
+    return f"{n} rows lie in only {n_places} places, which are far apart next to how wide they are"
+
+
+def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:
+    """Warn that a detector was calibrated by a split, which is not what was asked for."""
+    warnings.warn(
+        f"Calibrated by a split, as with calibration='split': half of the rows train and the others "
+        f"calibrate. {reason[0].upper()}{reason[1:]}, so that {left_out} p-values could be off. More "
+        f"rows, or calibrate() with fresh ones, give finer p-values.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
