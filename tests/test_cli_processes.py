@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import rankad
@@ -79,8 +80,28 @@ def test_a_signal_ends_the_run_and_leaves_nothing(files, tmp_path, sent, status)
     process.send_signal(sent)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (status, b"")
-    assert err == (b"rankad: interrupted; no file was changed\n" if sent == signal.SIGINT else b"")
+    what = b"interrupted" if sent == signal.SIGINT else b"told to end"
+    assert err == b"rankad: " + what + b"; no file was changed\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fit_on_several_threads_that_is_told_to_end_does_so(files, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(2_500, 6))
+    table, model = tmp_path / "t.csv", tmp_path / "m.rankad"
+    np.savetxt(table, rows, delimiter=",", header="a,b,c,d,e,f", comments="")
+    model.write_bytes(files.model.read_bytes())
+    for wait in (1.5, 2.0, 2.5):
+        begin = "import rankad.cli.app; print('begun', flush=True)"
+        process = started("fit", table, "--model", model, "--jobs", "2", code=begin)
+        assert process.stdout.readline() == b"begun\n"
+        time.sleep(wait)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (143, b""), err
+        assert b"Traceback" not in err
+        assert err.endswith(b"rankad: told to end; no file was changed\n")
+    assert model.read_bytes() == files.model.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.rankad", "t.csv"]
 
 
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(files, capsys, tmp_path, monkeypatch):

@@ -280,7 +280,7 @@ def test_alarms_fail_the_command_where_that_is_asked_for(files, capsys, tmp_path
         (["--json", "--out", "-"], "give --out FILE"),
         (["--resume"], "give TABLE and --out FILE"),
         (["--resume", "--sort", "--out", "x.csv"], "cannot be written in parts"),
-        (["--out", "/no/such/folder/x.csv"], "there is no folder /no/such/folder"),
+        (["--out", "/no/such/folder/x.csv"], "There is no folder /no/such/folder"),
         (["--jobs", "0"], "--jobs"),
     ],
 )
@@ -349,7 +349,7 @@ def test_what_is_read_is_not_overwritten(files, capsys, tmp_path, what):
     target = table if what == "table" else model
     before = target.read_bytes()
     said = call(capsys, "score", table, "--model", model, "--out", target)
-    assert said.status == 1
+    assert said.status == 2
     assert "also read from" in said.err
     assert target.read_bytes() == before
 

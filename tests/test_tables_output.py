@@ -165,7 +165,7 @@ def test_errors_name_what_is_wrong(tmp_path: Path) -> None:
         open_output(tmp_path / "out.xyz")
     with pytest.raises(TableError, match="cannot be written as npy"):
         open_output(tmp_path / "out.npy")
-    with pytest.raises(TableError, match="No such file"):
+    with pytest.raises(TableError, match="There is no folder"):
         open_output(tmp_path / "none" / "out.csv")
     with pytest.raises(TableError, match="resume needs"):
         open_output(tmp_path / "out.parquet", resume=True)

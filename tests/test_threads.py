@@ -1,12 +1,23 @@
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import numpy as np
+import polars
 import pytest
 from joblib import parallel_config
+from threadpoolctl import ThreadpoolController
 
-from rankad._threads import in_blocks
+from rankad import RankAD, TableDetector, load
+from rankad._threads import in_blocks, one_blas_thread
+from rankad.tables.files import open_table
 
 
 def _bounds(n, most, n_jobs=None, *, few=None):
@@ -133,3 +144,127 @@ def _score_in_a_worker(_):
 def test_a_daemon_process_has_threads_too():
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert sum(pool.map(_score_in_a_worker, [0])[0]) == 10
+
+
+def fitted_scores(rows):
+    return RankAD(random_state=0).fit(rows).calibration_.scores
+
+
+def test_a_fit_has_the_same_bits_on_any_thread():
+    rows = np.random.default_rng(0).normal(size=(600, 8))
+    here = fitted_scores(rows)
+    with ThreadPoolExecutor(2) as pool:
+        for there in pool.map(fitted_scores, [rows] * 3):
+            np.testing.assert_array_equal(there, here)
+    np.testing.assert_array_equal(fitted_scores(rows), here)
+
+
+def test_blas_has_its_threads_back_whoever_leaves_last():
+    import scipy.linalg  # noqa: F401
+
+    pools = [pool for pool in ThreadpoolController().lib_controllers if pool.user_api == "blas"]
+    before = [pool.get_num_threads() for pool in pools]
+    inside, leave = threading.Barrier(3, timeout=30), threading.Event()
+    seen = []
+
+    def work():
+        with one_blas_thread():
+            inside.wait()
+            seen.append([pool.get_num_threads() for pool in pools])
+            leave.wait(30)
+
+    with one_blas_thread():
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        inside.wait()
+    assert [pool.get_num_threads() for pool in pools] == [1] * len(pools)
+    leave.set()
+    for thread in threads:
+        thread.join(30)
+    assert seen == [[1] * len(pools)] * 2
+    assert [pool.get_num_threads() for pool in pools] == before
+
+
+def in_a_fork(work):
+    """Return the exit status of a forked child that does some work: 1 if it failed, None if it hangs."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    for _ in range(400):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_child_forked_while_another_thread_fits_can_fit():
+    rows = np.random.default_rng(1).normal(size=(150, 3))
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            fitted_scores(rows)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        assert [in_a_fork(lambda: fitted_scores(rows)) for _ in range(4)] == [0] * 4
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_child_forked_while_another_thread_imports_can_fit():
+    # In a fresh process, where nothing is imported yet.
+    code = """
+import os, threading, time, numpy as np
+from rankad import RankAD
+rows = np.random.default_rng(0).normal(size=(60, 2))
+fit = lambda: RankAD(random_state=0).fit(rows)
+thread = threading.Thread(target=fit)
+thread.start()
+time.sleep(0.1)
+child = os.fork()
+if child == 0:
+    fit()
+    os._exit(0)
+thread.join()
+print("status", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "status 0\n", done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_tables_are_refused_in_a_child_forked_after_polars_was_used(tmp_path):
+    rows = np.random.default_rng(2).normal(size=(60, 2))
+    table = {"a": rows[:, 0], "b": np.where(rows[:, 1] > 0, "x", "y")}
+    detector = TableDetector(RankAD(random_state=0)).fit(table)
+    detector.save(tmp_path / "model.rankad")
+    polars.DataFrame({"x": range(100_000)}).sort("x")
+    (tmp_path / "table.csv").write_text("a,b\n1,x\n")
+
+    def refused(work):
+        def check():
+            with pytest.raises(RuntimeError, match=r"forked from one that had used polars.*'spawn'"):
+                work()
+
+        return check
+
+    assert in_a_fork(refused(lambda: detector.p_values(table))) == 0
+    assert in_a_fork(refused(lambda: TableDetector().fit(table))) == 0
+    assert in_a_fork(refused(lambda: load(tmp_path / "model.rankad"))) == 0
+    assert in_a_fork(refused(lambda: open_table(tmp_path / "table.csv"))) == 0
+    inner, encoded = detector.detector_, detector.encoder_.encode(table).rows
+    assert in_a_fork(lambda: inner.p_values(encoded)) == 0

@@ -6,8 +6,9 @@ longer to import than all of rankad.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from rankad._compiled import compiled
 
 __all__ = ["add_ranks_in_halves", "shares_below", "wrong_order"]
 
@@ -15,7 +16,7 @@ __all__ = ["add_ranks_in_halves", "shares_below", "wrong_order"]
 _SEARCHES = 8
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def shares_below(ordered, values):  # type: ignore[no-untyped-def]
     """Return ``(1 + #{ordered <= value}) / (n + 1)`` for every value, by halving; NaN for NaN."""
     n, shares = ordered.shape[0], np.empty(values.shape[0])
@@ -35,7 +36,7 @@ def shares_below(ordered, values):  # type: ignore[no-untyped-def]
     return shares
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def wrong_order(f, levels, n_levels):  # type: ignore[no-untyped-def]
     """Count inversions of ascending `f` with `levels` by a Fenwick tree; tied scores count one half."""
     n = f.shape[0]
@@ -69,7 +70,7 @@ def wrong_order(f, levels, n_levels):  # type: ignore[no-untyped-def]
     return wrong
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def add_ranks_in_halves(density, order, half, total):  # type: ignore[no-untyped-def]
     """Add to the totals each row's rank by density within its own half; `order` sorts all rows by density."""
     n = order.shape[0]

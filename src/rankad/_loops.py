@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from rankad._arrays import Floats, Ints
+from rankad._compiled import compiled
 
 __all__ = ["Layout", "lay_out", "make_typical", "medoids", "nearest", "nearest_without", "quantiles"]
 
@@ -85,7 +85,7 @@ _TOGETHER = 256
 _ROUNDING = 1e-9
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _compare(layout, row, of_pattern):  # type: ignore[no-untyped-def]
     """Fill in the squares of what lies between a row and every pattern."""
     of_pattern[:] = 0.0
@@ -101,7 +101,7 @@ def _compare(layout, row, of_pattern):  # type: ignore[no-untyped-def]
                 value += end - begin
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sum_up(layout, row, of_pattern, left_out, total):  # type: ignore[no-untyped-def]
     """Fill in the squared distances of a row to all nominal rows, of shape (n_blocks, _TOGETHER)."""
     blocks, order, starts = layout.blocks, layout.order, layout.starts
@@ -123,7 +123,7 @@ def _sum_up(layout, row, of_pattern, left_out, total):  # type: ignore[no-untype
                         sums[j] += (values[j] - x) * (values[j] - x)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def nearest(layout, rows, which, distances, indices):  # type: ignore[no-untyped-def]
     """Find the nearest of some nominal rows; distances are summed column by column as elsewhere."""
     of_pattern, total = np.empty(layout.begins[-1]), np.empty((layout.blocks.shape[0], _TOGETHER))
@@ -139,7 +139,7 @@ def nearest(layout, rows, which, distances, indices):  # type: ignore[no-untyped
             distances[i, at] = np.sqrt(square)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _least_of(values, which, least, found):  # type: ignore[no-untyped-def]
     """Fill in the least of some values, ascending, and their places; of equal ones the first."""
     least[:] = np.inf
@@ -148,7 +148,7 @@ def _least_of(values, which, least, found):  # type: ignore[no-untyped-def]
             _insert(values[at], at, least, found)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _insert(value, row, least, found):  # type: ignore[no-untyped-def]
     """Insert a row, of a value less than the last, into those found before; of equal ones the first stays."""
     at = least.shape[0] - 1
@@ -158,7 +158,7 @@ def _insert(value, row, least, found):  # type: ignore[no-untyped-def]
     least[at], found[at] = value, row
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _without(layout, row, of_pattern, left_out, nominal, after, distances):  # type: ignore[no-untyped-def]
     """Fill in the squared distances of a row to a nominal row without each group in turn.
 
@@ -187,7 +187,7 @@ def _without(layout, row, of_pattern, left_out, nominal, after, distances):  # t
         before += own
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def nearest_without(layout, rows, left_out, some, near):  # type: ignore[no-untyped-def]
     """Find the nearest nominal rows by distance without each group in turn.
 
@@ -241,7 +241,7 @@ def nearest_without(layout, rows, left_out, some, near):  # type: ignore[no-unty
                             last[group] = min(last[group], least[group, k - 1])
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "nsz"})
+@compiled(fastmath={"reassoc", "nsz"})
 def medoids(layout, near, left_out):  # type: ignore[no-untyped-def]
     """Return the near row with the least sum of distances to the others, in the columns asked about."""
     rows, order, starts = layout.rows, layout.order, layout.starts
@@ -282,7 +282,7 @@ def medoids(layout, near, left_out):  # type: ignore[no-untyped-def]
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def quantiles(rows, near, order, starts, shares, found):  # type: ignore[no-untyped-def]
     """Fill in quantiles of what near rows have in every column, as `np.quantile` computes them."""
     k = near.shape[2]
@@ -307,7 +307,7 @@ def quantiles(rows, near, order, starts, shares, found):  # type: ignore[no-unty
                         found[which, i, column] = high - (high - low) * (1.0 - beyond)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def make_typical(nominal, rows, typical, left_out, order, starts, made):  # type: ignore[no-untyped-def]
     n_groups = typical.shape[1]
     for i in range(rows.shape[0]):

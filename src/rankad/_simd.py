@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -23,6 +22,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from rankad._arrays import LARGEST
+from rankad._compiled import compiled
 
 __all__ = [
     "ABREAST",
@@ -431,7 +431,7 @@ def _least_of(typing, lists, least):  # type: ignore[no-untyped-def]
     return types.void(lists, least), write
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _measure(nearest, n_nearest, distances):  # type: ignore[no-untyped-def]
     """Fill in how far away rows are, in bandwidths, from squared distances to the nearest landmarks.
 
@@ -447,7 +447,7 @@ def _measure(nearest, n_nearest, distances):  # type: ignore[no-untyped-def]
         distances[row] = UNIT * min(distances[row] / n_nearest, most)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _merge(nearest, others):  # type: ignore[no-untyped-def]
     """Put the numbers of one ascending list a row into the other where they are less than those there."""
     for row in range(_ROWS):
@@ -457,7 +457,7 @@ def _merge(nearest, others):  # type: ignore[no-untyped-def]
                     nearest[at, row], number = number, nearest[at, row]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def kernel_scores(  # type: ignore[no-untyped-def]
     rows, center, scale, landmarks, coefficients, silent, n_nearest, reach, low, high, unit, scores
 ):
@@ -532,7 +532,7 @@ def kernel_scores(  # type: ignore[no-untyped-def]
             scores[row] = score
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _keep_least(numbers, size, first, itself, least, places):  # type: ignore[no-untyped-def]
     """Put numbers into an ascending list of the least there were, and their places, counted from `first`.
 
@@ -556,7 +556,7 @@ def _keep_least(numbers, size, first, itself, least, places):  # type: ignore[no
                 worst = least[last]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
     """Find the k nearest of n rows, given in groups, for the queries named by `which`.
 
@@ -592,7 +592,7 @@ def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
     return distances, indices
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find(numbers, least, places):  # type: ignore[no-untyped-def]
     """Fill in where the least numbers are, of which the values are given, ascending; the very least first.
 
@@ -620,7 +620,7 @@ def _find(numbers, least, places):  # type: ignore[no-untyped-def]
             found += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def nearest_hubs(rows, center, scale, hubs, places):  # type: ignore[no-untyped-def]
     """Fill in, for every row, which hubs are nearest, the nearest first.
 
@@ -653,7 +653,7 @@ def nearest_hubs(rows, center, scale, hubs, places):  # type: ignore[no-untyped-
             _find(squared[at], least, places[begin + at])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def near_distances(  # type: ignore[no-untyped-def]
     rows, center, scales, hubs, cells, begins, n_visited, distances
 ):

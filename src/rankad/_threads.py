@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,43 +14,79 @@ from typing import Any, Generic, TypeVar
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_blocks", "made_once", "n_threads", "one_blas_thread"]
+__all__ = ["importing", "in_blocks", "made_once", "n_threads", "one_blas_thread"]
 
 T = TypeVar("T")
 
 _lock = threading.Lock()
-_users = 0
-_limit: Any = None
+# How deep in fits each thread is, and how many threads each BLAS had before the first of them began.
+_fitting: dict[int, int] = {}
+_threads_before: list[int] = []
 
 
 @cache
-def _pools() -> ThreadpoolController:
+def _pools() -> list[Any]:
     """Return the thread pools of what fits compute with; to look for them takes as long as a small fit."""
     # SciPy brings a BLAS of its own, which must be there to be found.
     import scipy.linalg  # noqa: F401
 
-    return ThreadpoolController()
+    return [pool for pool in ThreadpoolController().lib_controllers if pool.user_api == "blas"]
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread: how it splits a sum over threads changes the sum's last bit.
 
-    The limit is the whole process's, so the first to come sets it and the last to leave lifts it.
+    The limit is the whole process's, so the first to come sets it and the last to leave lifts it, whichever
+    threads they are.
     """
-    global _users, _limit
+    me = threading.get_ident()
     with _lock:
-        if _users == 0:
-            _limit = _pools().limit(limits=1, user_api="blas")
-        _users += 1
+        if not _fitting:
+            _threads_before[:] = [pool.get_num_threads() for pool in _pools()]
+            _set_threads([1] * len(_threads_before))
+        _fitting[me] = _fitting.get(me, 0) + 1
     try:
         yield
     finally:
         with _lock:
-            _users -= 1
-            if _users == 0 and _limit is not None:
-                _limit.restore_original_limits()
-                _limit = None
+            _fitting[me] -= 1
+            if not _fitting[me]:
+                del _fitting[me]
+            if not _fitting:
+                _set_threads(_threads_before)
+
+
+def _set_threads(wanted: list[int]) -> None:
+    for pool, n in zip(_pools(), wanted, strict=True):
+        # threadpoolctl lets one thread alone set the limit, and does nothing for all others. It is to be set
+        # by whoever comes first, and lifted by whoever leaves last.
+        disown = getattr(pool, "clear_controlling_thread", None)
+        if disown is not None:
+            disown(force=True)
+        pool.set_num_threads(n)
+        if disown is not None:
+            disown(force=True)
+
+
+def _after_fork() -> None:
+    """Forget the fits of threads that a child process does not have."""
+    me = threading.get_ident()
+    others = [thread for thread in _fitting if thread != me]
+    for thread in others:
+        del _fitting[thread]
+    if others and not _fitting:
+        _set_threads(_threads_before)
+
+
+# Held while modules are imported that take long to import.
+importing = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    # A child never gets a lock in the hands of a thread that it does not have, nor half a module.
+    for lock in (_lock, importing):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from rankad._arrays import Floats, Ints, Singles
+from rankad._compiled import compiled
 from rankad._simd import in_groups, scan
 from rankad._threads import in_blocks
 
@@ -155,7 +155,7 @@ def nearest_wide(
     return distances, indices
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _nearest_within(rows, asked, bounds, limits, most, distances, indices):  # type: ignore[no-untyped-def]
     """Fill in the nearest of rows whose bound is within a query's limit; tell where these are too many."""
     n, k = rows.shape[0], distances.shape[1]
@@ -189,7 +189,7 @@ def _nearest_within(rows, asked, bounds, limits, most, distances, indices):  # t
     return left
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _squared_abreast(rows, some, point, squared):  # type: ignore[no-untyped-def]
     """Fill in the squared distances of eight rows to a point: no sum waits for its own last addition."""
     a, b, c, d = rows[some[0]], rows[some[1]], rows[some[2]], rows[some[3]]
@@ -239,7 +239,7 @@ def _squared(rows: Floats, others: Floats) -> Floats:
     return squared
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sum_squares(rows, columns, squared):  # type: ignore[no-untyped-def]
     """Fill in squared distances to others that are given column by column."""
     for row in range(rows.shape[0]):
@@ -252,7 +252,7 @@ def _sum_squares(rows, columns, squared):  # type: ignore[no-untyped-def]
                 sums[other] += gap * gap
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _correct(rows, others, pairs, squared):  # type: ignore[no-untyped-def]
     """Put in the squared distances of pairs of rows."""
     for pair in range(pairs.shape[0]):

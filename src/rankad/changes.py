@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import numba
 import numpy as np
 
 from rankad._arrays import Bools, Floats, Ints
+from rankad._compiled import compiled
 from rankad.typical import NominalRows
 
 __all__ = ["Mover"]
@@ -101,7 +101,7 @@ class Mover:
         return points
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _go(rows, mask, share, repeats, seen, begins, points):  # type: ignore[no-untyped-def]
     """Put points, at their ends yet, at a share of the way from rows, or at the next seen values beyond."""
     for i in range(rows.shape[0]):

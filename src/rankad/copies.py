@@ -25,7 +25,7 @@ _FEW = 0.3
 # Rows that come more often than this are never taken for an accident.
 _MOST_TIMES = 10
 # Rows are in one place if all others are so many times as far from them as they are from each other.
-_FAR_APART = 30
+_FAR_APART = 10
 
 
 class Repeats(NamedTuple):

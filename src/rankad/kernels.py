@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -16,6 +15,7 @@ from scipy.linalg.lapack import dpstrf
 
 from rankad._arrays import Floats, Ints
 from rankad._checks import check_range
+from rankad._compiled import compiled
 from rankad._scratch import Scratch
 from rankad._simd import in_groups, nearest_hubs
 from rankad._wide import WIDE, Placed, squared_distances
@@ -105,7 +105,7 @@ def _nearest_centers(rows: Floats, centers: Floats) -> Ints:
     return names[:, 0]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _means(rows, nearest, centers):  # type: ignore[no-untyped-def]
     """Return the means of the rows nearest to each centre; the centre itself where there are none."""
     means, many = np.zeros_like(centers), np.zeros(centers.shape[0])
@@ -127,7 +127,7 @@ def _keys(seed: int, many: int) -> NDArray[np.uint64]:
     return np.random.default_rng(seed).integers(2**64, size=many, dtype=np.uint64)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _lot(key, name):  # type: ignore[no-untyped-def]
     """Draw from (0, 1) what belongs to a name: by SplitMix64 from the key on, its number ``name``."""
     bits = key + np.uint64(name + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -137,7 +137,7 @@ def _lot(key, name):  # type: ignore[no-untyped-def]
     return (np.float64(bits >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _lots(key, names):  # type: ignore[no-untyped-def]
     """Draw for all names."""
     lots = np.empty(names.shape[0])
@@ -164,7 +164,7 @@ def _spread_out(rows: Floats, names: Ints, keys: NDArray[np.uint64]) -> Ints:
     return chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _draw(key, names, weights):  # type: ignore[no-untyped-def]
     """Choose a row with probability proportional to its weight; -1 where there is no weight.
 
@@ -182,14 +182,14 @@ def _draw(key, names, weights):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _draw_or_any(key, names, weights, first):  # type: ignore[no-untyped-def]
     """Choose like `_draw`; each row alike for the first, and where all rows are at one place."""
     chosen = -1 if first else _draw(key, names, weights)
     return chosen if chosen >= 0 else _draw(key, names, np.ones_like(weights))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _come_nearer(rows, which, center, nearest):  # type: ignore[no-untyped-def]
     """Lower the squared distances of some rows to what is nearest where the centre is nearer."""
     for row in which:
@@ -200,7 +200,7 @@ def _come_nearer(rows, which, center, nearest):  # type: ignore[no-untyped-def]
         nearest[row] = min(nearest[row], squared)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _spread_columns(columns, names, keys):  # type: ignore[no-untyped-def]
     """Do the work of `_spread_out` for few columns, one after another: rows in a line, for vector units."""
     n = columns.shape[1]
@@ -242,7 +242,7 @@ def _exponentiate(squared: Floats, which: Ints, sigma: float, out: Floats) -> Fl
     return np.exp(out, out=out)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _exponents(squared, which, sigma, out):  # type: ignore[no-untyped-def]
     """Fill in ``-q / sigma^2``; minus infinity where the kernel is as good as zero."""
     for at in range(which.shape[0]):
@@ -325,7 +325,7 @@ def _unmix(columns: Floats, factor: Floats, out: Floats, part: Floats) -> None:
         np.matmul(_inverse_of(np.ascontiguousarray(factor[block, block])), rest, out=out[block])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _inverse_of(factor):  # type: ignore[no-untyped-def]
     """Return the inverse of a small lower triangular matrix, by forward substitution."""
     inverse = np.zeros_like(factor)

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from scipy.spatial import cKDTree
 
 from rankad._arrays import Bools, Floats, Ints
 from rankad._checks import check_range
+from rankad._compiled import compiled
 from rankad._simd import in_groups, scan
 from rankad._threads import in_blocks, n_threads
 from rankad._wide import WIDE, nearest_wide
@@ -283,7 +283,7 @@ def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | N
     return Neighbors(np.ascontiguousarray(distances[:, :k]), np.ascontiguousarray(found[:, :k]))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
     """Distances to the named rows, summed column by column as `scan` sums them."""
     out = np.empty(found.shape)
@@ -297,7 +297,7 @@ def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _nearest_of(rows, known, kept, place, k, shrinkage, slack):  # type: ignore[no-untyped-def]
     """Find the k nearest of each row's known neighbours that have a place; infinite where too few have one.
 
@@ -335,7 +335,7 @@ def _nearest_of(rows, known, kept, place, k, shrinkage, slack):  # type: ignore[
     return distances, indices, proven
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _squared_distances(columns, query, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     for column in range(columns.shape[0]):
@@ -345,7 +345,7 @@ def _squared_distances(columns, query, out):  # type: ignore[no-untyped-def]
             out[row] += gap * gap
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _scan_counts(columns, asked, which, radius, own):  # type: ignore[no-untyped-def]
     """Count the rows within the radius of the queries named by `which`; `own`: a query is a row itself."""
     squared = np.empty(columns.shape[1])
@@ -361,7 +361,7 @@ def _scan_counts(columns, asked, which, radius, own):  # type: ignore[no-untyped
     return counts
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sums_in_other_half(distances, indices, sides, k):  # type: ignore[no-untyped-def]
     """Sum, for all halvings at once, up to k distances to neighbours on the other side; and count them."""
     n, n_splits = sides.shape

@@ -19,11 +19,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankad._arrays import Floats, Ints
+from rankad._compiled import compiled
 
 __all__ = ["HingeShape", "PairLoss", "PairLossAt", "smoothed_hinge", "squared_hinge"]
 
@@ -85,7 +85,7 @@ def smoothed_hinge(width: float = 0.01) -> HingeShape:
     return HingeShape((1.0, 1.0 - width), (scale, -scale))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _hinge_sums(  # type: ignore[no-untyped-def]
     f, centred, levels, order, n_levels, margin, gradient, weight
 ):
@@ -146,7 +146,7 @@ def _hinge_sums(  # type: ignore[no-untyped-def]
     return weight * loss
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _laplacian_product(  # type: ignore[no-untyped-def]
     f, levels, order, n_levels, margin, weight, far, vectors, out
 ):

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-import numba
 import numpy as np
 from scipy import linalg
 
 from rankad._arrays import Floats, Singles
+from rankad._compiled import compiled
 from rankad._scratch import Scratch
 
 __all__ = ["RankSVMSolution", "solve_path", "solve_ranksvm"]
@@ -266,7 +266,7 @@ def _hessian(Z: Floats | Singles, at: LossAt, C: float, out: Singles | None = No
     return hessian
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _round(columns, out):  # type: ignore[no-untyped-def]
     """Fill in features row by row in single precision, zero where they are next to nothing."""
     s, n = columns.shape
@@ -277,7 +277,7 @@ def _round(columns, out):  # type: ignore[no-untyped-def]
                 out[row, column] = np.float32(0.0) if abs(value) < _SINGLE_ZERO else value
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _any_in(product):  # type: ignore[no-untyped-def]
     """Tell of every row whether it holds a number other than zero; most do at once."""
     found = np.zeros(product.shape[0], dtype=np.bool_)

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,8 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit.
 
     The status is 0 if all went well, 3 if there were alarms and ``--fail-on-alarm`` was given, 1 if something
-    failed, 2 if it was called wrongly, 130 if it was interrupted. An error is one line on standard error;
-    ``--verbose`` adds the trace.
+    failed, 2 if it was called wrongly, 130 if it was interrupted, 143 if it was told to end. An error
+    is one line on standard error; ``--verbose`` adds the trace.
 
     Parameters
     ----------
@@ -31,9 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Those of the process if not given.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    told: list[int] = []
     if arguments is None:
-        # So that a run that is told to end leaves no temporary files.
-        signal.signal(signal.SIGTERM, _terminate)
+        # A run that is told to end does as one that is interrupted: it leaves no temporary files.
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(sent) is signal.SIG_IGN:
+                continue
+            signal.signal(sent, lambda number, _: _interrupt(told, number))
     try:
         with _short_warnings():
             status = _app()(args=given, prog_name="rankad", standalone_mode=False)
@@ -47,10 +52,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _forget_output()
         status = _UNREAD
     except Exception as error:
-        status = _report(error, given)
+        # An import that is interrupted may end in any error.
+        status = _INTERRUPTED if told else _report(error, given)
     # Typer may also turn an interruption into its status without a word.
     if status == _INTERRUPTED:
-        _say(f"interrupted; {_left(given)}")
+        terminated = signal.SIGTERM in told
+        _say(f"{'told to end' if terminated else 'interrupted'}; {_left(given)}")
+        status = _TERMINATED if terminated else _INTERRUPTED
+        if arguments is None:
+            _leave(status)
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -123,8 +133,19 @@ def _short_warnings() -> Iterator[None]:
         yield
 
 
-def _terminate(*_: Any) -> NoReturn:
-    sys.exit(_TERMINATED)
+def _interrupt(told: list[int], number: int) -> NoReturn:
+    told.append(number)
+    raise KeyboardInterrupt
+
+
+def _leave(status: int) -> None:
+    """Exit at once where other threads are still computing: Python would be taken down under them."""
+    if threading.active_count() > 1:
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stdout.flush()
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stderr.flush()
+        os._exit(status)
 
 
 def _forget_output() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_folder
+from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_file
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
@@ -42,7 +42,7 @@ def calibrate(
     from rankad.modelfile import read_card
     from rankad.tables.files import open_table
 
-    check_folder(out, "--out")
+    check_file(out, "--out", [table])
     with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
         detector = load_for(model, reader.columns, jobs)
         before, old = detector.calibration_, detector.false_alarm_bound()

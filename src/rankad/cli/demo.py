@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+# What the commands make of the tables.
+_MADE = ("pump.rankad", "scored.csv", "report.html")
+
 
 def demo(
     out: Annotated[
@@ -27,13 +30,15 @@ def demo(
     Every command is printed before it runs, so that you can run it yourself.
     """
     from rankad.cli.app import build
-    from rankad.cli.example import make_example, write_table
+    from rankad.cli.example import as_csv, make_example, write_table
     from rankad.cli.screen import screen
 
     example = make_example()
     out.mkdir(parents=True, exist_ok=True)
-    write_table(out / "normal.csv", example.normal)
-    write_table(out / "new.csv", example.new)
+    tables = {"normal.csv": example.normal, "new.csv": example.new}
+    _check_folder(out, {name: as_csv(rows) for name, rows in tables.items()})
+    for name, rows in tables.items():
+        write_table(out / name, rows)
     screen().print(
         f"{out / 'normal.csv'} has {len(example.normal):,} readings of a pump that ran well; "
         f"{out / 'new.csv'} has {len(example.new):,} new ones, into which {len(example.planted)} anomalies "
@@ -52,6 +57,17 @@ def demo(
         console.print("$ rankad " + " ".join(command).replace("=", " "), style="bold cyan", soft_wrap=True)
         app(args=command, prog_name="rankad", standalone_mode=False)
     _print_caught(out, example)
+
+
+def _check_folder(out: Path, tables: dict[str, str]) -> None:
+    """Refuse a folder with files of these names that are somebody else's: tables like no example's."""
+    for name, text in tables.items():
+        path = out / name
+        if path.exists() and path.read_bytes() != text.encode():
+            raise FileExistsError(f"{path} is there already, and not from here; name another folder.")
+    made = [name for name in _MADE if (out / name).exists()]
+    if made and not all((out / name).exists() for name in tables):
+        raise FileExistsError(f"{out / made[0]} is there already, and not from here; name another folder.")
 
 
 def _print_caught(out: Path, example: Example) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Example", "Planted", "make_example", "write_table"]
+__all__ = ["Example", "Planted", "as_csv", "make_example", "write_table"]
 
 COLUMNS = (
     "reading",
@@ -111,9 +112,15 @@ def _faulty(rng: np.random.Generator, row: Row, fault: str) -> Row:
     return row | changes.get(fault, {})
 
 
+def as_csv(rows: Sequence[Row]) -> str:
+    """Return rows as CSV; nothing stands for a missing value."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
 def write_table(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows as CSV; nothing stands for a missing value."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
+    """Write rows as CSV."""
+    path.write_text(as_csv(rows), encoding="utf-8", newline="")

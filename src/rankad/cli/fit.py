@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from rankad.cli.options import (
     Quiet,
     Table,
     Verbose,
-    check_folder,
+    check_file,
     checked_rate,
 )
 
@@ -104,7 +103,7 @@ def fit(
     from rankad.modelfile import read_card
     from rankad.tables import TableDetector
 
-    _refuse_table(model, table)
+    check_file(model, "--model", [table])
     begun = time.monotonic()
     with metered(quiet) as meter:
         frame = _whole(table, format, delimiter, meter)
@@ -128,12 +127,6 @@ def fit(
         _print_json(table, model, frame, detector, card, time.monotonic() - begun)
     elif not quiet:
         _print_text(table, model, frame, detector, card, time.monotonic() - begun)
-
-
-def _refuse_table(model: Path, table: str) -> None:
-    if table != "-" and model.exists() and os.path.exists(table) and os.path.samefile(model, table):
-        raise typer.BadParameter(f"{model} is the table itself; name another file", param_hint="--model")
-    check_folder(model, "--model")
 
 
 def _whole(table: str, format: str | None, delimiter: str | None, meter: Meter) -> pl.DataFrame:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from rankad._files import check_output, is_stream
 
 __all__ = [
     "Alpha",
@@ -18,7 +21,7 @@ __all__ = [
     "Quiet",
     "Table",
     "Verbose",
-    "check_folder",
+    "check_file",
     "checked_rate",
 ]
 
@@ -30,11 +33,31 @@ def checked_rate(value: float | None) -> float | None:
     return value
 
 
-def check_folder(path: str | os.PathLike[str], option: str) -> None:
-    """Refuse a file in a folder that is not there, before any work is done."""
-    folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        raise typer.BadParameter(f"there is no folder {folder}", param_hint=option)
+def check_file(
+    path: str | os.PathLike[str],
+    option: str,
+    inputs: Iterable[str | os.PathLike[str]],
+    *,
+    streams: bool = False,
+) -> None:
+    """Refuse a file that must not be written, before any work is done.
+
+    Parameters
+    ----------
+    path : str or path
+    option : str
+        Where it was given.
+    inputs : iterable of str or path
+        Files that are read; - is standard input.
+    streams : bool
+        Whether it may be a device or a pipe.
+    """
+    try:
+        check_output(path, [given for given in inputs if os.fspath(given) != "-"])
+    except OSError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+    if is_stream(path) and not streams:
+        raise typer.BadParameter(f"{os.fspath(path)} is a device or a pipe; name a file", param_hint=option)
 
 
 Table = Annotated[

@@ -8,10 +8,11 @@ from pathlib import Path
 import polars as pl
 
 from rankad._arrays import Bools
+from rankad._files import check_output, is_stream
 from rankad.report import CategoryView, NumericView
 from rankad.tables import TableDetector
 from rankad.tables.columns import CategoryColumn, NumberColumn
-from rankad.tables.destinations import PartFile, refuse_inputs
+from rankad.tables.destinations import PartFile, Pipe
 from rankad.tables.numbers import read_numbers
 
 __all__ = ["Views", "write_page"]
@@ -62,9 +63,9 @@ class Views:
 
 
 def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
-    """Write a page that is there whole or not at all."""
-    refuse_inputs(path, inputs)
-    page = PartFile(str(path))
+    """Write a page that is there whole or not at all; a device or a pipe is written to."""
+    check_output(path, inputs)
+    page = Pipe(str(path)) if is_stream(path) else PartFile(str(path))
     try:
         # A file may have a name that is no UTF-8 text, and it is in the page.
         page.file.write(text.encode("utf-8", errors="replace"))

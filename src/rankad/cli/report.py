@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankad.cli.options import Alpha, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_folder
+from rankad.cli.options import Alpha, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_file
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
@@ -45,7 +45,7 @@ def report(
     from rankad.report import Alarm, PValueSummary, ReportData, render
     from rankad.tables.files import open_table
 
-    check_folder(out, "--out")
+    check_file(out, "--out", [table, model], streams=True)
     with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
         detector = load_for(model, reader.columns, jobs)
         level = detector.alpha if alpha is None else alpha

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankad._files import is_stream
 from rankad.cli.options import (
     Alpha,
     Delimiter,
@@ -16,7 +18,7 @@ from rankad.cli.options import (
     Quiet,
     Table,
     Verbose,
-    check_folder,
+    check_file,
     checked_rate,
 )
 
@@ -84,7 +86,7 @@ def score(
     """
     from rankad.cli.scoring import Plan, run
 
-    _check_use(table, out, alpha, fdr, sort=sort, resume=resume, as_json=as_json)
+    _check_use(table, model, out, alpha, fdr, sort=sort, resume=resume, as_json=as_json)
     # Rows are not poured over a terminal unless asked for.
     nowhere = out is None and (as_json or sys.stdout.isatty())
     plan = Plan(
@@ -111,6 +113,7 @@ def score(
 
 def _check_use(
     table: str,
+    model: Path,
     out: str | None,
     alpha: float | None,
     fdr: float | None,
@@ -122,15 +125,20 @@ def _check_use(
     """Refuse options that do not go together."""
     if alpha is not None and fdr is not None:
         raise typer.BadParameter("give either --alpha or --fdr, not both", param_hint="--fdr")
-    if fdr is not None and table == "-":
-        raise typer.BadParameter("the table is read twice, so it must be a file, not -", param_hint="--fdr")
+    # What is read twice, or from the middle, cannot be a pipe.
+    once = table == "-" or is_stream(table)
+    if fdr is not None and once:
+        raise typer.BadParameter(
+            f"the table is read twice, so it must be a file, not {'-' if table == '-' else 'a pipe'}",
+            param_hint="--fdr",
+        )
     if as_json and out == "-":
         raise typer.BadParameter(
             "standard output cannot take both rows and JSON; give --out FILE", param_hint="--json"
         )
-    if out is not None:
-        check_folder(out, "--out")
-    if resume and (out in (None, "-") or table == "-"):
+    if out not in (None, "-"):
+        check_file(out, "--out", [table, model], streams=True)
+    if resume and (out in (None, "-") or once):
         raise typer.BadParameter(
             "works from a file to a file: give TABLE and --out FILE", param_hint="--resume"
         )

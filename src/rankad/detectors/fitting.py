@@ -420,7 +420,10 @@ class RankFit:
                 view.name,
                 KnownNeighbors(known, view.scaling.scale, kept),
             )
-            scorer, solution = prepared.solve(chosen.sigma(prepared.unit), [weight], self._scratch)[0]
+            # In rows of many small clusters, D_K jumps with any row left out.
+            alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= _ALIKE_WIDTHS
+            sigma = detector.bandwidth_ if alike else chosen.sigma(prepared.unit)
+            scorer, solution = prepared.solve(sigma, [weight], self._scratch)[0]
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=detector.scorer_.single)
             widths = detector.scorer_.widths

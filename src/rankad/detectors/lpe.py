@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats
 from rankad._checks import check_choice, check_run, check_unit, resolve_neighbors
+from rankad._threads import importing
 from rankad.calibration import Calibration, Kind
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.doubt import few_places, is_in_doubt, warn_of_split
@@ -81,6 +82,9 @@ class _LocalDensityDetector(CalibratedDetector):
         return self
 
     def _fit(self, rows: Floats) -> None:
+        with importing:
+            import rankad._counts
+            import rankad.neighbors  # noqa: F401
         repeats = self._without_repeats(rows, _LEAST_ROWS)
         if repeats.size:
             rows = np.delete(rows, repeats, axis=0)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from rankad._arrays import Floats, Ints
 from rankad._checks import check_choice, check_run, check_share, check_unit, resolve_neighbors
-from rankad._threads import one_blas_thread
+from rankad._threads import importing, one_blas_thread
 from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
@@ -246,9 +246,11 @@ class RankAD(CalibratedDetector):
         return self
 
     def _fit(self, plan: Plan, rows: Floats) -> None:
-        from rankad.detectors.doubt import warn_of_split
-        from rankad.detectors.fitting import RankFit
-        from rankad.detectors.trimming import suspects
+        with importing:
+            import rankad._counts  # noqa: F401
+            from rankad.detectors.doubt import warn_of_split
+            from rankad.detectors.fitting import RankFit
+            from rankad.detectors.trimming import suspects
 
         n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS)
         kept = np.delete(np.arange(n), repeats)

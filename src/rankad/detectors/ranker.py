@@ -152,6 +152,11 @@ class PreparedRows:
             self._neighbors = neighbors_among(known.kept, many, self._rows, known.neighbors, shrinkage)
         self.unit = self._unit_of(self._neighbors.distances[:, :k])
 
+    @property
+    def scale(self) -> Floats:
+        """What the columns of the rows were divided by."""
+        return self._scaling.scale
+
     def _unit_of(self, distances: Floats) -> float:
         """Return ``D_K`` from the distances of rows to their neighbours; 1 if all are zero."""
         by_row = distances.mean(axis=1)

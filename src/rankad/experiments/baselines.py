@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-import numba
 import numpy as np
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator
@@ -21,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankad import KLPE, RankAD
 from rankad._arrays import Floats, Ints
+from rankad._compiled import compiled
 from rankad.detectors.rows import validate_rows
 from rankad.neighbors import nearest_neighbors
 
@@ -311,7 +311,7 @@ def _halve(sample: Floats, depth: int, rng: np.random.RandomState) -> tuple[Ints
     return np.concatenate(columns), np.concatenate(cuts)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _masses(sample, columns, cuts):  # type: ignore[no-untyped-def]
     """Count the rows of the sub-sample that come through every node of one tree."""
     masses = np.zeros(2 * len(columns) + 1)
@@ -324,7 +324,7 @@ def _masses(sample, columns, cuts):  # type: ignore[no-untyped-def]
     return masses
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _mean_augmented_mass(rows, columns, cuts, masses, size_limit):  # type: ignore[no-untyped-def]
     """Return the mean over the trees of m * 2 ** l for every row."""
     total = np.zeros(len(rows))

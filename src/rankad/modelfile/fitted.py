@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankad._arrays import LARGEST, Floats
+from rankad._threads import importing
 from rankad.calibration import Calibration
 from rankad.detectors.rank import RankAD
 from rankad.farfield import ColumnRanges
@@ -126,7 +127,10 @@ def _test_rows(detector: RankAD) -> Floats:
 
 def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
     """Put a RankAD together again, or raise a `Flaw`."""
-    from rankad.scorer import KernelScorer
+    with importing:
+        import rankad._counts
+        import rankad.nearfield  # noqa: F401
+        from rankad.scorer import KernelScorer
 
     detector = _unfitted(parameters)
     f8, i8, take = np.float64, np.int64, arrays.take

@@ -7,6 +7,7 @@ from typing import Any
 from rankad.detectors.rank import RankAD
 from rankad.modelfile.fields import Fields, Flaw
 from rankad.tables import TableDetector, TableEncoder
+from rankad.tables.forks import check_polars
 
 __all__ = ["encoder_from", "table_from", "table_parts"]
 
@@ -27,6 +28,7 @@ def encoder_from(table: Fields) -> TableEncoder:
 
 def table_from(table: Fields, detector: RankAD, n_rows: int) -> TableDetector:
     """Return a TableDetector of its parts, or raise a `Flaw`."""
+    check_polars()
     encoder = encoder_from(table)
     if encoder.n_rows != n_rows:
         raise Flaw(f"its encoder is of {encoder.n_rows:,} rows and its detector of {n_rows:,}")

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from rankad._files import put_in_place, take_permissions
+from rankad._files import UnfinishedFile, put_in_place, take_permissions
 from rankad.tables.errors import TableError
 
-__all__ = ["Destination", "PartFile", "Pipe", "Resumable", "refuse_inputs"]
+__all__ = ["Destination", "PartFile", "Pipe", "Resumable"]
 
 _JOURNAL_VERSION = 1
-
-
-def refuse_inputs(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Raise where a file that is to be written is one of those that are read."""
-    for given in inputs:
-        with suppress(OSError):
-            if os.path.samefile(path, given):
-                raise TableError(f"{os.fspath(path)} is also read from; write to another file.")
 
 
 class Destination:
@@ -78,23 +68,19 @@ class PartFile(Destination):
 
     def __init__(self, path: str) -> None:
         self.name = path
-        self.target = Path(os.path.realpath(path))
-        self.path = self.target.with_name(f"{self.target.name}.{secrets.token_hex(4)}.part")
-        self.file = _opened(self.path, "xb")
+        try:
+            self._unfinished = UnfinishedFile(path)
+        except OSError as error:
+            raise TableError(f"Cannot write {path!r}: {error.strerror or error}.") from error
+        self.file = self._unfinished.file
 
     def finish(self) -> None:
         """Put the file in its place, once it is on the disk."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-        take_permissions(self.path, self.target)
-        put_in_place(self.path, self.target)
+        self._unfinished.finish()
 
     def abandon(self) -> None:
         """Remove the file."""
-        with suppress(OSError):
-            self.file.close()
-        self.path.unlink(missing_ok=True)
+        self._unfinished.abandon()
 
 
 class Resumable(Destination):

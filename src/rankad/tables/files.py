@@ -13,6 +13,7 @@ import polars as pl
 from rankad.tables.arrow import ArrowReader
 from rankad.tables.delimited import DelimitedReader
 from rankad.tables.errors import TableError
+from rankad.tables.forks import check_polars
 from rankad.tables.json_lines import JsonLinesReader
 from rankad.tables.numbers import read_numbers
 from rankad.tables.numpy_files import NumpyReader
@@ -95,6 +96,7 @@ def open_table(
     ...         print(table.columns, [frame.rows() for frame in table])
     ['id', 'flow'] [[('7', '1.50'), ('8', None)]]
     """
+    check_polars()
     path = os.fspath(path)
     _check(format, batch_bytes, delimiter)
     if path != "-" and Path(path).is_dir():

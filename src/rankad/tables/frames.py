@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankad.tables.forks import check_polars
+
 __all__ = ["as_frame"]
 
 
@@ -24,6 +26,7 @@ def as_frame(table: Any) -> pl.DataFrame:
     >>> as_frame({"a": [1, 2.5], "b": ["x", None]}).dtypes
     [Float64, String]
     """
+    check_polars()
     if isinstance(table, pl.DataFrame):
         return table
     if isinstance(table, Mapping):

@@ -14,7 +14,8 @@ from typing import IO, Any, Literal, cast
 
 import polars as pl
 
-from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable, refuse_inputs
+from rankad._files import check_output, is_stream
+from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable
 from rankad.tables.errors import TableError, blamed_on, shown
 from rankad.tables.suffixes import compression_of, format_of
 
@@ -114,6 +115,16 @@ class TableWriter(ABC):
             raise
 
 
+def _check(path: str, inputs: Iterable[str | os.PathLike[str]], *, resume: bool) -> None:
+    """Raise where the output must not be written, or what is written on the way to it."""
+    inputs = list(inputs)
+    try:
+        for one in (path, f"{path}.part", f"{path}.part.json") if resume else (path,):
+            check_output(one, inputs)
+    except OSError as error:
+        raise TableError(str(error)) from error
+
+
 def open_output(
     path: str | os.PathLike[str],
     *,
@@ -163,8 +174,9 @@ def open_output(
             f"{path} cannot be written as {format or 'a table: its suffix says nothing'}; formats are "
             f"{', '.join((*_TEXT, *_COLUMNAR))}."
         )
-    refuse_inputs(path, inputs)
-    streams = path == "-" or (os.path.exists(path) and not os.path.isfile(path))
+    streams = path == "-" or is_stream(path)
+    if path != "-":
+        _check(path, inputs, resume=resume and not streams)
     if resume and (streams or compression or format not in _TEXT):
         raise TableError(f"resume needs a file of CSV or JSON lines that is not compressed, got {path}.")
     if format in _COLUMNAR:

@@ -1,0 +1,164 @@
+"""Every output of every command: never over what is read, never in place of a device, a pipe or a folder."""
+
+import os
+import shutil
+import stat
+import threading
+
+import pytest
+
+from cli_cases import call, make_files
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return make_files(tmp_path_factory.mktemp("outputs"))
+
+
+@pytest.fixture
+def copies(files, tmp_path):
+    table, model = tmp_path / "table.csv", tmp_path / "model.rankad"
+    shutil.copy(files.normal, table)
+    shutil.copy(files.model, model)
+    return table, model
+
+
+# The command, and which of its inputs an output must not replace.
+def commands(table, model, out):
+    return {
+        "fit": ("fit", table, "--model", out, "--id", "reading"),
+        "score": ("score", table, "--model", model, "--out", out),
+        "resume": ("score", table, "--model", model, "--out", out, "--resume"),
+        "report": ("report", table, "--model", model, "--out", out),
+        "calibrate": ("calibrate", table, "--model", model, "--out", out),
+    }
+
+
+OVERWRITES = [(name, "table") for name in ("fit", "score", "resume", "report", "calibrate")] + [
+    (name, "model") for name in ("score", "resume", "report")
+]
+
+
+def by_another_name(path, how):
+    other = path.with_name("other.csv")
+    if how == "itself":
+        return path
+    if how == "symlink":
+        other.symlink_to(path)
+    elif how == "hard link":
+        other.hardlink_to(path)
+    else:
+        other = path.parent / "sub" / ".." / path.name
+        (path.parent / "sub").mkdir()
+    return other
+
+
+@pytest.mark.parametrize("how", ["itself", "symlink", "hard link", "detour"])
+@pytest.mark.parametrize(("command", "read"), OVERWRITES)
+def test_what_is_read_is_never_replaced(copies, capsys, command, read, how):
+    table, model = copies
+    target = table if read == "table" else model
+    before = {path: path.read_bytes() for path in copies}
+    out = by_another_name(target, how)
+    said = call(capsys, *commands(table, model, out)[command])
+    assert (said.status, said.out) == (2, "")
+    assert f"{out} is also read from; write to another file." in said.err
+    assert said.err.count("\n") == 1
+    assert {path: path.read_bytes() for path in copies} == before
+    assert (out.is_symlink()) == (how == "symlink")
+
+
+def test_a_model_may_be_calibrated_in_place(copies, capsys):
+    table, model = copies
+    assert call(capsys, *commands(table, model, model)["calibrate"]).status == 0
+
+
+@pytest.mark.parametrize("suffix", [".part", ".part.json"])
+def test_what_is_read_is_not_taken_for_a_run_to_go_on_with(copies, capsys, tmp_path, suffix):
+    table, model = copies
+    read = tmp_path / f"out.csv{suffix}"
+    table.rename(read)
+    before = read.read_bytes()
+    said = call(
+        capsys, "score", read, "--format=csv", "--model", model, "--out", tmp_path / "out.csv", "--resume"
+    )
+    assert said.status == 1
+    assert f"out.csv{suffix} is also read from" in said.err
+    assert read.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["fit", "score", "report", "calibrate"])
+def test_a_folder_is_no_file(copies, capsys, tmp_path, command):
+    (tmp_path / "folder.csv").mkdir()
+    said = call(capsys, *commands(*copies, tmp_path / "folder.csv")[command])
+    assert said.status == 2
+    assert "folder.csv is a folder; name a file in it." in said.err
+
+
+@pytest.mark.parametrize("command", ["score", "report"])
+def test_a_pipe_is_written_to(copies, capsys, tmp_path, command):
+    pipe, whole = tmp_path / "pipe.csv", tmp_path / "whole.csv"
+    assert call(capsys, *commands(*copies, whole)[command], "--quiet").status == 0
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    assert call(capsys, *commands(*copies, pipe)[command], "--quiet").status == 0
+    reader.join(30)
+    # The page says when it was made.
+    assert len(found[0]) == len(whole.read_bytes())
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("command", ["score", "report"])
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
+def test_a_device_is_written_to_and_stays_one(copies, capsys, tmp_path, command, device):
+    link = tmp_path / "link.csv"
+    link.symlink_to(device)
+    said = call(capsys, *commands(*copies, link)[command])
+    assert said.status == (1 if device == "/dev/full" else 0), said.err
+    assert stat.S_ISCHR(os.stat(device).st_mode)
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize("command", ["fit", "calibrate"])
+def test_a_model_is_saved_to_files_alone(copies, capsys, command):
+    said = call(capsys, *commands(*copies, "/dev/null")[command])
+    assert said.status == 2
+    assert "/dev/null is a device or a pipe; name a file." in said.err
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.parametrize("command", ["score", "report", "calibrate", "fit"])
+def test_what_a_killed_run_left_is_cleared_by_the_next(copies, capsys, tmp_path, command, monkeypatch):
+    out = tmp_path / "out.csv"
+    # A run that is killed cannot clear up, and its process is gone.
+    monkeypatch.setattr("os.getpid", lambda: 2**22 + 1)
+    monkeypatch.setattr("rankad._files.UnfinishedFile.abandon", lambda self: None)
+    monkeypatch.setattr("rankad._files.put_in_place", lambda *_: (_ for _ in ()).throw(OSError("killed")))
+    assert call(capsys, *commands(*copies, out)[command]).status == 1
+    assert [path.name for path in tmp_path.glob(".rankad-*.tmp")] != []
+    monkeypatch.undo()
+    assert call(capsys, *commands(*copies, out)[command]).status == 0
+    assert list(tmp_path.glob(".rankad-*.tmp")) == []
+    assert out.exists()
+
+
+@pytest.mark.parametrize("options", [("--fdr", "0.1"), ("--resume",)])
+def test_a_pipe_cannot_be_read_twice(copies, capsys, tmp_path, options):
+    pipe = tmp_path / "in.csv"
+    os.mkfifo(pipe)
+    said = call(capsys, "score", pipe, "--model", copies[1], "--out", tmp_path / "out.csv", *options)
+    assert said.status == 2
+    assert f"Invalid value for {options[0]}: " in said.err
+    assert "a file" in said.err
+
+
+def test_the_demonstration_writes_over_nothing_but_its_own(capsys, tmp_path):
+    theirs = tmp_path / "normal.csv"
+    theirs.write_text("a,b\n1,2\n")
+    said = call(capsys, "demo", "--out", tmp_path)
+    assert said.status == 1
+    assert f"{theirs} is there already, and not from here; name another folder." in said.err
+    assert theirs.read_text() == "a,b\n1,2\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["normal.csv"]
