@@ -610,12 +610,13 @@ def test_the_range_of_a_fold_and_its_unit_are_those_of_the_other_rows(quick_rank
 
 
 @pytest.mark.parametrize(
-    ("n", "kind", "n_nominal"), [(100, "cross-fit", 100), (150, "cross-fit", 150), (199, "cross-fit", 199)]
+    ("n", "kind", "n_nominal"), [(90, "cross-fit", 90), (150, "cross-fit", 150), (179, "cross-fit", 179)]
 )
 def test_few_free_rows_join_the_cross_fitted_ones(quick_rankad, monkeypatch, n, kind, n_nominal):
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    # Fewer than are split where cross-fitting is in doubt.
+    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 90)
     detector = quick_rankad().fit(rows_of(n, 2))
-    assert detector.training_rows_.shape == (100,)
+    assert detector.training_rows_.shape == (90,)
     assert detector.calibration_.kind == kind
     assert detector.calibration_.scores.shape == (n_nominal,)
     assert not detector.false_alarm_bound().exact
@@ -990,3 +991,28 @@ def test_bounds_are_for_probabilities(fit_nominal, name, value):
     detector = fit_nominal()
     with pytest.raises(ValueError, match=rf"{name} must be .*got {value!r}"):
         detector.false_alarm_bound(**{name: value})
+
+
+@pytest.mark.parametrize(("n", "d"), [(100, 2_000), (120, 300), (60, 500)])
+def test_fit_predict_flags_no_more_of_wide_rows_than_asked_for(n, d):
+    rows = np.random.default_rng(0).normal(size=(n, d))
+    detector = RankAD(0.1, random_state=0)
+    assert np.mean(detector.fit_predict(rows) < 0) <= 0.1
+    twice = np.vstack([rows, rows])
+    with pytest.warns(UserWarning, match="more than once"):
+        alarms = RankAD(0.1, random_state=0).fit_predict(twice) < 0
+    np.testing.assert_array_equal(alarms[:n], alarms[n:])
+    assert alarms.mean() <= 0.1
+
+
+def test_fit_predict_of_a_split_judges_training_rows_left_out():
+    rows = np.random.default_rng(0).normal(size=(120, 300))
+    detector = RankAD(0.1, calibration="split", random_state=0)
+    assert np.mean(detector.fit_predict(rows) < 0) <= 0.15
+    assert np.mean(detector.predict(rows) < 0) > 0.2, "these rows tell nothing otherwise"
+
+
+def test_fit_predict_finds_what_is_far_out():
+    rows = np.random.default_rng(1).normal(size=(200, 4))
+    rows[[3, 50]] = [[30.0], [-30.0]]
+    assert set(np.flatnonzero(RankAD(0.05, random_state=0).fit_predict(rows) < 0)) >= {3, 50}

@@ -35,11 +35,14 @@ class Repeats(NamedTuple):
     ----------
     copies : ndarray of int
         Which rows to leave out so that each is there once.
+    originals : ndarray of int
+        For each of them, the row that stays.
     n_repeated : int
         How many rows have copies that are left out.
     """
 
     copies: Ints
+    originals: Ints
     n_repeated: int
 
 
@@ -72,7 +75,8 @@ def find_repeats(rows: Floats) -> Repeats:
     _, first, which, times = np.unique(
         _hashes(rounded), return_index=True, return_inverse=True, return_counts=True
     )
-    none = Repeats(np.empty(0, dtype=np.int64), 0)
+    nothing = np.empty(0, dtype=np.int64)
+    none = Repeats(nothing, nothing, 0)
     candidates = np.flatnonzero(times > 1)
     if not candidates.size:
         return none
@@ -87,9 +91,10 @@ def find_repeats(rows: Floats) -> Repeats:
         return none
     dropped = np.zeros(len(times), dtype=bool)
     dropped[own[times[own] <= max(too_regular)]] = True
-    copies = dropped[which]
-    copies[first] = False
-    return Repeats(np.flatnonzero(copies), int(dropped.sum()))
+    is_copy = dropped[which]
+    is_copy[first] = False
+    copies = np.flatnonzero(is_copy)
+    return Repeats(copies, first[which[copies]], int(dropped.sum()))
 
 
 def row_variates(rows: Floats) -> Floats:

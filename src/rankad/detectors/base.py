@@ -54,7 +54,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
 
-    def _without_repeats(self, rows: Floats, least: int) -> Ints:
+    def _without_repeats(self, rows: Floats, least: int, stacklevel: int = 4) -> Ints:
         """Return which rows are copies to be left out (see `rankad.copies`), and warn of them."""
         repeats = find_repeats(rows)
         n_left = len(rows) - len(repeats.copies)
@@ -70,7 +70,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             f"independent rows would: did a join repeat them? Each was used once; {len(repeats.copies)} "
             f"copies were left out. Drop repeated rows before fitting.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
         return repeats.copies
 
@@ -247,7 +247,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
         return beta_bound(self.calibration_, alpha, delta)
 
-    def _warn_if_silent(self) -> None:
+    def _warn_if_silent(self, stacklevel: int = 3) -> None:
         """Warn when there are too few nominal rows for any alarm at alpha."""
         least = float(self.calibration_.p_values(self._least_score))
         if self.alpha < least:
@@ -256,7 +256,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
                 f"{self.calibration_.scores.size} nominal rows to compare with: no row will ever raise an "
                 f"alarm. {self._more_alarms()}",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def _more_alarms(self) -> str:

@@ -129,6 +129,7 @@ class RankFit:
         self.calibration = calibration
         self.plan = plan
         self._scratch = Scratch()
+        self._left_out: Floats | None = None
         seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(3)
         self.draw_seed, self.train_seed, self.select_seed = seeds
         n = len(rows)
@@ -218,6 +219,7 @@ class RankFit:
         detector.norm_ = float(np.linalg.norm(ranker.solution.weights))
         detector.n_iter_ = ranker.solution.n_iter
         detector.converged_ = ranker.solution.converged
+        self._chosen = view, chosen, weight
         return self._calibrate(view, chosen, weight)
 
     def _with_near_field(self, scorer: KernelScorer, views: list[View]) -> KernelScorer:
@@ -350,6 +352,22 @@ class RankFit:
             for at, scores in enumerate(nominal)
         ]
 
+    def left_out_scores(self) -> Floats | None:
+        """Return what is said of training rows left out, once it has run; None for ranks in sample.
+
+        Nor is there any where very many rows have a near field, which folds have not.
+        """
+        if self._left_out is None and self.calibration != "in-sample" and self.reference is None:
+            view, chosen, weight = self._chosen
+            own = self.detector._score(self.training)
+            self._left_out = self._out_of_fold_scores(view, chosen, weight, own, self._known(view))
+        return self._left_out
+
+    def _known(self, view: View) -> Neighbors:
+        # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
+        many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(view.rows) - 1)
+        return nearest_neighbors(view.rows, many, n_jobs=self.detector.n_jobs)
+
     def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> str | None:
         """Give the detector nominal scores; return why cross-fitted ones are not to be relied on, if so."""
         detector = self.detector
@@ -359,12 +377,10 @@ class RankFit:
             scores.append(detector._score(self.training))
         elif self.cross_fits:
             own = detector._score(self.training)
-            # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
-            many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(view.rows) - 1)
-            known = nearest_neighbors(view.rows, many, n_jobs=detector.n_jobs)
-            left_out = self._out_of_fold_scores(view, chosen, weight, own, known)
-            doubt = self._doubt(own, left_out, known)
-            scores.append(left_out)
+            known = self._known(view)
+            self._left_out = self._out_of_fold_scores(view, chosen, weight, own, known)
+            doubt = self._doubt(own, self._left_out, known)
+            scores.append(self._left_out)
         kind = self.calibration if self.calibration == "in-sample" or self.cross_fits else "split"
         calibration = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
         detector._compare_with(calibration, fresh=False)

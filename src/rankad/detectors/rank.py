@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from rankad._arrays import Floats, Ints
+from rankad._arrays import Bools, Floats, Ints
 from rankad._checks import check_choice, check_run, check_share, check_unit, resolve_neighbors
 from rankad._threads import importing, one_blas_thread
 from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
+from rankad.copies import find_repeats
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
@@ -24,6 +25,7 @@ from rankad.scaling import Scaling
 from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
+    from rankad.detectors.fitting import RankFit
     from rankad.explanations import Explanation
     from rankad.scorer import KernelScorer
 
@@ -232,27 +234,48 @@ class RankAD(CalibratedDetector):
         RankAD
             The detector itself.
         """
+        self._fit_on(X)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> Ints:
+        """Fit on X and predict the same rows.
+
+        A row is an alarm if the detector that was fitted on it says so, and if it is one also left out: where
+        there are many columns, the former alone would be an alarm for every other row. Fewer rows than
+        `alpha` promises are alarms. To judge rows, fit on others.
+        """
+        fit = self._fit_on(X)
+        alarms: Bools = np.asarray(self.predict(X)) < 0
+        with one_blas_thread():
+            left_out = fit.left_out_scores()
+        if left_out is not None:
+            alarms[self.training_rows_] &= left_out < self.calibration_.threshold(self.alpha)
+            repeats = find_repeats(validate_rows(self, X, reset=False))
+            alarms[repeats.copies] = alarms[repeats.originals]
+        return np.where(alarms, -1, 1)
+
+    def _fit_on(self, X: Any) -> RankFit:
         plan = self._plan()
         with self._keeping_the_old_fit(), one_blas_thread():
-            self._fit(plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS))
+            fit = self._fit(plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS))
         if not self.converged_:
             warnings.warn(
                 "RankSVM did not converge in every fit: the optimum may be off. Lower C, or use a wider "
                 "bandwidth or fewer landmarks.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        self._warn_if_silent()
-        return self
+        self._warn_if_silent(stacklevel=4)
+        return fit
 
-    def _fit(self, plan: Plan, rows: Floats) -> None:
+    def _fit(self, plan: Plan, rows: Floats) -> RankFit:
         with importing:
             import rankad._counts  # noqa: F401
             from rankad.detectors.doubt import warn_of_split
             from rankad.detectors.fitting import RankFit
             from rankad.detectors.trimming import suspects
 
-        n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS)
+        n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS, stacklevel=5)
         kept = np.delete(np.arange(n), repeats)
         n_left = len(kept) - int(self.trim * len(kept))
         if n_left < _LEAST_ROWS:
@@ -268,12 +291,15 @@ class RankAD(CalibratedDetector):
         if len(kept) < n:
             rows = rows[kept]
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
-        doubt = RankFit(self, plan, rows, self.calibration, entropy).run()
+        fit = RankFit(self, plan, rows, self.calibration, entropy)
+        doubt = fit.run()
         if doubt is not None:
-            warn_of_split(doubt, "cross-fitted", stacklevel=3)
-            RankFit(self, plan, rows, "split", entropy, always_alike=True).run()
+            warn_of_split(doubt, "cross-fitted", stacklevel=4)
+            fit = RankFit(self, plan, rows, "split", entropy, always_alike=True)
+            fit.run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
         self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
+        return fit
 
     _marks_bad_rows = True
 
