@@ -36,7 +36,7 @@ class Size(NamedTuple):
 
 
 # Many fits where they are cheap.
-FITS = (Size(20, 24), Size(100, 24), Size(300, 12), Size(1_000, 6), Size(2_000, 5), Size(20_000, 3))
+FITS = (Size(20, 24), Size(100, 24), Size(300, 12), Size(1_000, 6), Size(2_000, 3), Size(20_000, 2))
 FEW = (Size(100, 24), Size(1_100, 8))
 
 DETECTORS: dict[str, tuple[Callable[[int], CalibratedDetector], Sequence[Size]]] = {

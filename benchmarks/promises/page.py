@@ -28,7 +28,7 @@ def summary(judged: Sequence[Verdict], discoveries: Sequence[Discoveries]) -> st
     for fault, meaning in _BARS.items():
         lines.append(f"- {sum(fault in one.faults for one in judged)}: {meaning}")
     n_own = sum(one.above_by_own_error for one in judged)
-    lines.append(f"- {n_own}: mean above, by the fits' own standard error alone, of as few as three fits")
+    lines.append(f"- {n_own}: mean above, by the fits' own standard error alone, of as few as two fits")
     n_found = sum(one.too_many for one in discoveries)
     lines.append(
         f"- {n_found} of {len(discoveries)} cells without an alpha: false discoveries in more than "
