@@ -109,3 +109,32 @@ def test_numbers_are_those_of_python_in_every_batch(tmp_path: Path) -> None:
     expected = [json.loads(text) for text in texts]
     assert whole(tmp_path / "t.jsonl", rows)["a"].to_list() == expected
     assert whole(tmp_path / "t.jsonl", rows + ODD_ROW)["a"].to_list() == [*expected, None]
+
+
+HALVES = {
+    "high half": (rb'{"a": "x\ud800y", "b": "z"}', "ud800"),
+    "low half": (rb'{"a": "\uDC01"}', "udc01"),
+    "halves the wrong way about": (rb'{"a": "\ude00\ud83d"}', "ude00"),
+    "high half before a pair": (rb'{"a": "\ud83d\ud83d\ude00"}', "ud83d"),
+    "low half after an escaped backslash": (rb'{"a": "\\ud83d\ude00"}', "ude00"),
+    "in a key": (rb'{"a": 1, "\ud800": 2}', "ud800"),
+    "in a list": (rb'{"a": ["\ud800"]}', "ud800"),
+    "in a nested key": (rb'{"a": {"\ud800": 2}}', "ud800"),
+}
+
+
+@pytest.mark.parametrize("odd", [b"", ODD_ROW], ids=["alone", "beside an odd row"])
+@pytest.mark.parametrize("what", HALVES)
+def test_half_of_a_surrogate_pair_is_an_error_in_every_batch(tmp_path: Path, what: str, odd: bytes) -> None:
+    row, half = HALVES[what]
+    message = rf"t\.jsonl, line 2: \\{half} is half of a surrogate pair, not a character\. Correct or remove"
+    with pytest.raises(TableError, match=message):
+        whole(tmp_path / "t.jsonl", b'{"a": "x"}\n' + row + b"\n" + odd)
+
+
+@pytest.mark.parametrize("odd", [b"", ODD_ROW], ids=["alone", "beside an odd row"])
+def test_pairs_and_escaped_backslashes_are_text(tmp_path: Path, odd: bytes) -> None:
+    rows = [rb'"\ud83d\ude00"', rb'"\\ud800"', rb'"\\\uD83D\uDE00"', rb'"x\u00e9\ud83d\ude00y"']
+    data = b"".join(b'{"a": ' + row + b"}\n" for row in rows)
+    found = whole(tmp_path / "t.jsonl", data + odd)["a"].to_list()[: len(rows)]
+    assert found == ["\U0001f600", "\\ud800", "\\\U0001f600", "xé\U0001f600y"]

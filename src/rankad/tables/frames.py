@@ -43,7 +43,7 @@ def as_frame(table: Any) -> pl.DataFrame:
 
 
 def _of_columns(columns: Iterable[tuple[Any, Any]]) -> pl.DataFrame:
-    found = [_series(str(name), values) for name, values in columns]
+    found = [_series(_checked_name(str(name)), values) for name, values in columns]
     _check_names([series.name for series in found])
     lengths = {series.name: len(series) for series in found}
     if len(set(lengths.values())) > 1:
@@ -53,6 +53,17 @@ def _of_columns(columns: Iterable[tuple[Any, Any]]) -> pl.DataFrame:
             f"{lengths[long]}."
         )
     return pl.DataFrame({series.name: series for series in found})
+
+
+def _checked_name(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"a column name must be text that UTF-8 can write, got {name!r}, which has half of a surrogate "
+            f"pair; rename it."
+        ) from error
+    return name
 
 
 def _check_names(names: list[str]) -> None:

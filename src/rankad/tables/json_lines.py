@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -20,16 +21,24 @@ _BLANK_COLONS = (b" :", b"\t:", b"\r:")
 # With more, to look for every name takes longer than to parse the rows.
 _FEW_COLUMNS = 64
 _LONGEST_INTEGER = 40
+# A high half without a low one, the other way about, or an escaped backslash that makes it hard to tell.
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+    rb"|\\\\u[dD][89abAB]"
+)
 
 
 class JsonLinesReader(TableReader):
     """Rows of JSON objects, one a line.
 
     The columns are the keys of the first batch; a key that first comes later is an error, since the rows
-    before have been handed out without it. A key that is not there is a missing value; a key that comes
-    twice in one object is an error. A column with numbers and text is text, lists and objects are kept as
-    their JSON text, and a column that began as text stays so. What a row becomes does not depend on the
-    other rows of its batch, but that integers beside decimals are rounded as decimals are.
+    before have been handed out without it. A key that is not there is a missing value. A key that comes
+    twice in one object is an error, and so is half of a surrogate pair, which is not a character.
+
+    A column with numbers and text is text, lists and objects are kept as their JSON text, and a column that
+    began as text stays so. What a row becomes does not depend on the other rows of its batch, but that
+    integers beside decimals are rounded as decimals are.
 
     Parameters
     ----------
@@ -162,6 +171,8 @@ class JsonLinesReader(TableReader):
                 self._raise_at(line, f"the key {shown(error.args[0])} comes twice in an object")
             except (ValueError, RecursionError) as error:
                 self._raise_at(line, f"not JSON ({reason(error)})")
+            if b"\\u" in text and (half := _lone_surrogate(row)):
+                self._raise_at(line, f"{half} is half of a surrogate pair, not a character")
             if not isinstance(row, dict):
                 self._raise_at(line, f'a {type(row).__name__} where an object such as {{"a": 1}} is expected')
             rows.append((line, row))
@@ -185,6 +196,9 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _read(block: bytes, text: set[str]) -> pl.DataFrame | None:
     """Let polars find the types of the columns; None where it would not read rows as `_parse_slowly` does."""
+    if b"\\u" in block and _LONE_SURROGATE.search(block):
+        # Polars would make NUL of it.
+        return None
     overrides = dict.fromkeys(text, pl.String())
     try:
         frame = pl.read_ndjson(block, infer_schema_length=None, schema_overrides=overrides)
@@ -193,6 +207,15 @@ def _read(block: bytes, text: set[str]) -> pl.DataFrame | None:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     return frame
+
+
+def _lone_surrogate(value: Any) -> str:
+    """Return the first lone half of a surrogate pair in a JSON value, escaped; nothing if there is none."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return f"\\u{ord(error.object[error.start]):04x}"
+    return ""
 
 
 def _has_repeated_key(block: bytes, frame: pl.DataFrame) -> bool:
