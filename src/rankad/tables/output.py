@@ -197,6 +197,13 @@ class _TextWriter(TableWriter):
         self._file: IO[bytes] = _compressed(destination, compression)
 
     def _write(self, frame: pl.DataFrame, quotes: Literal["necessary", "never"] = "necessary") -> None:
+        for name, kind in frame.schema.items():
+            # Polars would panic, and write about it on standard error.
+            if _holds_bytes(kind) or (self.delimiter and (kind.is_nested() or isinstance(kind, pl.Duration))):
+                raise TableError(
+                    f"{self._destination.name} cannot be written as {self._format}: column {name!r} is of "
+                    f"type {kind!s:.100}. Write Parquet or Arrow, or leave the column out."
+                )
         # Through a buffer: given a file, polars would write past Python's own buffer.
         buffer = io.BytesIO()
         with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
@@ -224,6 +231,13 @@ class _TextWriter(TableWriter):
         if self._file is not self._destination.file:
             self._file.close()
         super().close()
+
+
+def _holds_bytes(kind: Any) -> bool:
+    """Tell whether there are bytes in a column, or in its lists and objects."""
+    inner = getattr(kind, "inner", None)
+    fields = [field.dtype for field in getattr(kind, "fields", ())]
+    return kind == pl.Binary or any(map(_holds_bytes, fields + ([inner] if inner is not None else [])))
 
 
 def _as_cells(lines: bytes) -> pl.Series:
