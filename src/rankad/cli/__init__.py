@@ -103,7 +103,7 @@ def _left(given: list[str]) -> str:
 def _say(text: str) -> None:
     from rankad.cli.screen import printable
 
-    line = printable(" ".join(text.split()))
+    line = printable(" ".join(part.strip() for part in text.splitlines()).strip())
     if len(line) > _LONGEST:
         # What is wrong stands at the beginning, what to do about it at the end.
         line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
