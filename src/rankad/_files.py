@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["put_in_place", "take_permissions"]
+__all__ = ["naming", "put_in_place", "take_permissions"]
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give an OSError that names no file the name of this one: writing, syncing and closing name none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        # Python makes the class of the errno of it, BrokenPipeError for instance.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def take_permissions(path: Path, target: Path) -> None:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankad._files import naming
+
 __all__ = ["Example", "Planted", "make_example", "write_table"]
 
 COLUMNS = (
@@ -113,7 +115,7 @@ def _faulty(rng: np.random.Generator, row: Row, fault: str) -> Row:
 
 def write_table(path: Path, rows: Sequence[Row]) -> None:
     """Write rows as CSV; nothing stands for a missing value."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with naming(path), open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from rankad._files import put_in_place, take_permissions
+from rankad._files import naming, put_in_place, take_permissions
 
 __all__ = ["write_whole"]
 
@@ -45,7 +45,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes, check: Callable[[str]
     # Beside `open`, this refuses a file that is there already.
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with naming(path), os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

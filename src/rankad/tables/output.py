@@ -14,6 +14,7 @@ from typing import IO, Any, Literal, cast
 
 import polars as pl
 
+from rankad._files import naming
 from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable, refuse_inputs
 from rankad.tables.errors import TableError, blamed_on, shown
 from rankad.tables.suffixes import compression_of, format_of
@@ -217,7 +218,8 @@ class _TextWriter(TableWriter):
                     quote_style=quotes,
                 )
         self._header_due = False
-        self._file.write(buffer.getbuffer())
+        with naming(self._destination.name):
+            self._file.write(buffer.getbuffer())
 
     def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
         if self.delimiter is None:
@@ -229,7 +231,8 @@ class _TextWriter(TableWriter):
 
     def close(self) -> None:
         if self._file is not self._destination.file:
-            self._file.close()
+            with naming(self._destination.name):
+                self._file.close()
         super().close()
 
 
@@ -283,7 +286,8 @@ class _ColumnarWriter(TableWriter):
     def close(self) -> None:
         if self._writer is None:
             raise TableError(f"{self._destination.name}: no frame was written; a table needs columns.")
-        self._writer.close()
+        with naming(self._destination.name):
+            self._writer.close()
         super().close()
 
     def discard(self) -> None:
