@@ -150,8 +150,14 @@ def oddity(odd: Strange) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Write anything the commands print as JSON; what is not a finite number is null."""
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    """Write anything the commands print as JSON; what is not a finite number is null.
+
+    Characters that a terminal would obey are escaped.
+    """
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _plain(value: Any) -> Any:
