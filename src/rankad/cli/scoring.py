@@ -23,6 +23,7 @@ from rankad.tables import TableDetector
 from rankad.tables.ahead import ReadAhead
 from rankad.tables.columns import NumberColumn
 from rankad.tables.files import (
+    BeginningDigest,
     TableError,
     TableReader,
     TableWriter,
@@ -152,12 +153,14 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
                 most.add(batch)
             outcome.most = explained(detector, most.rows, alpha) if most.rows is not None else []
             return outcome
-        writer = stack.enter_context(_writer(plan, reader, alpha))
+        writer = stack.enter_context(_writer(plan, reader, outcome))
+        before = _ReadBefore(plan, reader)
         if writer.position is not None:
+            state = before.checked(writer.position, writer.state)
             reader = stack.enter_context(plan.open(writer.position))
-            vars(outcome).update(writer.state)
+            vars(outcome).update(state)
             screen(stderr=True).print(f"Going on after {count(reader.rows)} rows.")
-        _write(plan, reader, detector, writer, columns, outcome, meter)
+        _write(plan, reader, detector, writer, columns, outcome, meter, before)
     return outcome
 
 
@@ -213,7 +216,41 @@ def _out_format(plan: Plan, reader: TableReader) -> str | None:
     return format_of(plan.out)
 
 
-def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
+class _ReadBefore:
+    """What a resumed run has read before: its digest stands in the journal, beside the counts.
+
+    Of a compressed file offsets say nothing, and Parquet is not read from its beginning to its end: of these
+    the whole file is in the fingerprint.
+    """
+
+    def __init__(self, plan: Plan, reader: TableReader) -> None:
+        self._plan = plan
+        self._digest = BeginningDigest(plan.table) if plan.resume and _by_offset(reader) else None
+
+    def noted(self, position: Position, state: dict[str, int]) -> dict[str, Any]:
+        """Return the state of a run with the digest of what has been read."""
+        if self._digest is None:
+            return state
+        return state | {"sha256": self._digest.up_to(position["offset"])}
+
+    def checked(self, position: Position, noted: dict[str, Any]) -> dict[str, Any]:
+        """Return the state alone, or raise if the file was changed where it has been read."""
+        state = dict(noted)
+        sha256 = state.pop("sha256", None)
+        if self._digest is not None and self._digest.up_to(position["offset"]) != sha256:
+            raise TableError(
+                f"{self._plan.table} was changed since {self._plan.out}.part was begun: its first "
+                f"{position['offset']:,} bytes are not those that were read. To begin anew, remove "
+                f"{self._plan.out}.part and {self._plan.out}.part.json."
+            )
+        return state
+
+
+def _by_offset(reader: TableReader) -> bool:
+    return reader.format in ("csv", "tsv", "jsonl") and not reader.compressed
+
+
+def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
     assert plan.out is not None
     format = _out_format(plan, reader)
     # What was separated by semicolons stays so.
@@ -221,10 +258,12 @@ def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
     fingerprint = None
     if plan.resume:
         fingerprint = {
-            "table": file_identity(plan.table),
+            "table": file_identity(plan.table, whole=not _by_offset(reader)),
             "model": read_card(plan.model).sha256,
-            "alpha": alpha if plan.fdr is None else None,
+            "alpha": outcome.alpha if plan.fdr is None else None,
             "fdr": plan.fdr,
+            # With a false discovery rate it comes from all rows, those that are yet to be written too.
+            "largest p-value of alarms": None if plan.fdr is None else outcome.level,
             "alarms only": plan.alarms_only,
             "prefix": plan.prefix,
             "format": plan.format,
@@ -259,6 +298,7 @@ def _write(
     columns: _Columns,
     outcome: Outcome,
     meter: Meter,
+    before: _ReadBefore,
 ) -> None:
     # Text of a CSV file goes to another as it is; elsewhere numbers should be numbers.
     copies, numbers = _copies(plan, reader, writer), _numbers(detector)
@@ -273,7 +313,7 @@ def _write(
             writer.write(scored)
         else:
             writer.write_beside(lines, reader.columns, scored)
-        writer.commit(position, state)
+        writer.commit(position, before.noted(position, state))
 
     # A batch is written to a file while the next is scored; never more than one waits. A pipe may be stuck,
     # and an interruption must not wait for that.

@@ -54,7 +54,7 @@ class JsonLinesReader(TableReader):
     def __init__(self, stream: ByteStream, *, batch_bytes: int, start: Mapping[str, Any] | None) -> None:
         begin = checked_start(start, self.format, "offset", "rows", "line")
         self.name, self.total = stream.name, stream.size
-        self._stream = stream
+        self._stream, self.compressed = stream, stream.compressed
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=False)
         self._ready: pl.DataFrame | None = None
         self._handed_out = self._next_position()

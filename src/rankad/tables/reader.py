@@ -38,6 +38,8 @@ class TableReader(ABC):
         Size of the table in `unit`, None if it cannot be known (standard input).
     unit : str
         "bytes" or "rows", of `total` and `done`.
+    compressed : bool
+        Whether offsets in its `position` are of bytes after decompression.
     rows : int
         Rows handed out so far, with those before the start.
     rows_before : int
@@ -57,6 +59,7 @@ class TableReader(ABC):
     delimiter: str | None = None
     total: int | None
     unit: str
+    compressed: bool = False
     rows: int = 0
     rows_before: int = 0
     unused: Sequence[str] = ()
