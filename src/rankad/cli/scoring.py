@@ -57,6 +57,8 @@ class Plan:
     alarms_only, sort, resume : bool
     prefix : str
         Of the new columns' names.
+    neutralize_formulas : bool
+        Whether text that a spreadsheet would take for a formula gets a single quote before it.
     format, delimiter : str or None
         Of the table.
     """
@@ -70,6 +72,7 @@ class Plan:
     sort: bool = False
     resume: bool = False
     prefix: str = ""
+    neutralize_formulas: bool = False
     format: str | None = None
     delimiter: str | None = None
 
@@ -266,6 +269,7 @@ def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
             "largest p-value of alarms": None if plan.fdr is None else outcome.level,
             "alarms only": plan.alarms_only,
             "prefix": plan.prefix,
+            "neutralize formulas": plan.neutralize_formulas,
             "format": plan.format,
             "delimiter": plan.delimiter,
         }
@@ -276,6 +280,7 @@ def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
         inputs=[plan.model] if plan.table == "-" else [plan.table, plan.model],
         resume=plan.resume,
         fingerprint=fingerprint,
+        neutralize_formulas=plan.neutralize_formulas,
     )
 
 
@@ -287,7 +292,7 @@ def _numbers(detector: TableDetector) -> list[str]:
 def _copies(plan: Plan, reader: TableReader, writer: TableWriter) -> bool:
     """Tell whether rows can be written as the lines that they were read as."""
     same = reader.delimiter is not None and reader.delimiter == writer.delimiter
-    return same and not plan.alarms_only and not plan.sort
+    return same and not (plan.alarms_only or plan.sort or plan.neutralize_formulas)
 
 
 def _write(

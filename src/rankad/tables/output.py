@@ -17,6 +17,7 @@ import polars as pl
 from rankad._files import naming
 from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable, refuse_inputs
 from rankad.tables.errors import TableError, blamed_on, shown
+from rankad.tables.formulas import without_formulas
 from rankad.tables.suffixes import compression_of, format_of
 
 __all__ = ["TableWriter", "open_output"]
@@ -123,6 +124,7 @@ def open_output(
     inputs: Iterable[str | os.PathLike[str]] = (),
     resume: bool = False,
     fingerprint: Any = None,
+    neutralize_formulas: bool = False,
 ) -> TableWriter:
     """Open a table for writing.
 
@@ -144,6 +146,9 @@ def open_output(
         there already. For CSV and JSON lines that are not compressed.
     fingerprint : JSON-able
         With `resume`: what the output depends on. It must be the same in the run that goes on.
+    neutralize_formulas : bool
+        Put a single quote before text that a spreadsheet would take for a formula: see
+        `rankad.tables.formulas`. For CSV and TSV.
 
     Examples
     --------
@@ -164,6 +169,8 @@ def open_output(
             f"{path} cannot be written as {format or 'a table: its suffix says nothing'}; formats are "
             f"{', '.join((*_TEXT, *_COLUMNAR))}."
         )
+    if neutralize_formulas and format not in ("csv", "tsv"):
+        raise TableError(f"formulas are neutralized in CSV and TSV only, and {path} is written as {format}.")
     refuse_inputs(path, inputs)
     streams = path == "-" or (os.path.exists(path) and not os.path.isfile(path))
     if resume and (streams or compression or format not in _TEXT):
@@ -178,7 +185,7 @@ def open_output(
         return _ColumnarWriter(PartFile(path), format)
     destination = Pipe(path) if streams else Resumable(path, fingerprint) if resume else PartFile(path)
     try:
-        return _TextWriter(destination, format, delimiter, compression)
+        return _TextWriter(destination, format, delimiter, compression, neutralize_formulas)
     except BaseException:
         destination.abandon()
         raise
@@ -188,10 +195,15 @@ class _TextWriter(TableWriter):
     """CSV and JSON lines."""
 
     def __init__(
-        self, destination: Destination, format: str, delimiter: str | None, compression: str | None
+        self,
+        destination: Destination,
+        format: str,
+        delimiter: str | None,
+        compression: str | None,
+        neutralize_formulas: bool,
     ) -> None:
         super().__init__(destination)
-        self._format = format
+        self._format, self._neutralize = format, neutralize_formulas
         if format != "jsonl":
             self.delimiter = delimiter or ("\t" if format == "tsv" else ",")
         self._header_due = format != "jsonl" and destination.size == 0
@@ -208,6 +220,8 @@ class _TextWriter(TableWriter):
         # Through a buffer: given a file, polars would write past Python's own buffer.
         buffer = io.BytesIO()
         with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+            if self._neutralize:
+                frame = without_formulas(frame)
             if self.delimiter is None:
                 frame.write_ndjson(buffer)
             else:
@@ -222,7 +236,7 @@ class _TextWriter(TableWriter):
             self._file.write(buffer.getbuffer())
 
     def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
-        if self.delimiter is None:
+        if self.delimiter is None or self._neutralize:
             super().write_beside(lines, columns, added)
         self._check_columns(columns + added.columns)
         if self._header_due:
