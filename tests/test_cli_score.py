@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import json
+import os
+import re
 import sys
 
 import numpy as np
@@ -15,6 +17,7 @@ import rankad
 from cli_cases import QUICK, call, cells, make_files, read_text
 from rankad import RankAD
 from rankad.cli import scoring
+from rankad.tables import files as table_files
 from rankad.tables.files import open_table
 
 
@@ -416,6 +419,72 @@ def test_a_run_of_something_else_does_not_go_on(files, capsys, tmp_path, monkeyp
     assert said.status == 1
     assert f"({changed} changed)" in said.err
     assert not out.exists()
+
+
+def edited(path, share):
+    """Change a digit of a file, and nothing that the system tells of it."""
+    about, data = path.stat(), bytearray(path.read_bytes())
+    at = next(at for at in range(int(share * len(data)), len(data)) if data[at] in b"12345678")
+    data[at] += 1
+    path.write_bytes(data)
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (about.st_size, about.st_mtime_ns)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("options", [[], ["--fdr", "0.3"]])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "csv.gz", "arrow"])
+def test_a_table_that_was_edited_where_it_was_read_does_not_go_on(
+    files, capsys, tmp_path, monkeypatch, suffix, options
+):
+    # Far less than the file: what lies between is where an edit was not seen.
+    monkeypatch.setattr(table_files, "_IDENTITY_BYTES", 100)
+    table, frame = tmp_path / f"new.{suffix}", read_text(files.new)
+    match suffix:
+        case "csv.gz":
+            # Stored, so that a digit is a byte.
+            table.write_bytes(gzip.compress(frame.write_csv().encode(), 0))
+        case "jsonl":
+            frame.write_ndjson(table)
+        case "arrow":
+            frame.write_ipc(table)
+        case _:
+            frame.write_csv(table, separator="\t" if suffix == "tsv" else ",")
+    as_before = interrupted_after(monkeypatch, 4)
+    assert score(capsys, files, tmp_path, "--resume", *options, table=table)[0].status == 130
+    as_before()
+    edited(table, 0.15)
+    said, out = score(capsys, files, tmp_path, "--resume", *options, table=table)
+    assert said.status == 1
+    assert said.err.count("\n") == 1
+    anew = r"(was changed since .*\.part was begun|was begun with something else).* To begin anew, remove"
+    # Counting discoveries reads all of the file, and so finds by itself that gzip's checksum is wrong.
+    assert re.search(f"{anew}|CRC check failed" if suffix == "csv.gz" and options else anew, said.err)
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_table_that_was_edited_further_on_goes_on_but_for_discoveries(files, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_files, "_IDENTITY_BYTES", 100)
+    table = tmp_path / "new.csv"
+    for options, status in ([], 0), (["--fdr", "0.3"], 1):
+        table.write_bytes(files.new.read_bytes())
+        as_before = interrupted_after(monkeypatch, 1)
+        score(capsys, files, tmp_path, "--resume", *options, table=table)
+        as_before()
+        about, rows = table.stat(), table.read_bytes().splitlines(keepends=True)
+        # Copies of a row that is an alarm: the level of discoveries changes.
+        head, tail = rows[:40], rows[80:]
+        loudest = max(rows[1:], key=lambda row: row.count(b"bypass"))
+        middle = b"".join([loudest] * 60)[: sum(map(len, rows[40:80]))]
+        middle = middle[: middle.rfind(b"\n") + 1]
+        lack = sum(map(len, rows[40:80])) - len(middle)
+        table.write_bytes(b"".join(head) + b"\n" * lack + middle + b"".join(tail))
+        os.utime(table, ns=(about.st_atime_ns, about.st_mtime_ns))
+        assert table.stat().st_size == about.st_size
+        said, _ = score(capsys, files, tmp_path, "--resume", *options, table=table)
+        assert said.status == status, said.err
+    assert "(largest p-value of alarms changed)" in said.err
 
 
 @pytest.mark.usefixtures("small_batches")

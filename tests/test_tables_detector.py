@@ -436,3 +436,9 @@ def test_saving_and_loading_gives_the_same_answers(fitted, tmp_path):
     again = load(tmp_path / "model.rankad")
     np.testing.assert_array_equal(again.p_values(NEW), fitted.p_values(NEW))
     assert again.encoder_ == fitted.encoder_
+
+
+def test_a_column_name_that_is_no_text_is_told():
+    with pytest.raises(ValueError, match=r"a column name must be text .*'a\\ud800'.*; rename it\.") as told:
+        TableDetector().fit({"a\ud800": np.arange(9.0)})
+    assert "\ud800" not in str(told.value)

@@ -8,12 +8,12 @@ import re
 import secrets
 import socket
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["UnfinishedFile", "check_output", "is_stream", "put_in_place", "take_permissions"]
+__all__ = ["UnfinishedFile", "check_output", "is_stream", "naming", "put_in_place", "take_permissions"]
 
 # So that nobody else's files are mistaken for ours: .rankad-NAME-HOST-PROCESS-RANDOM.tmp
 _UNFINISHED = ".rankad-{name}-{host}-{process}-{random}.tmp"
@@ -152,6 +152,18 @@ def _lives(process: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give an OSError that names no file the name of this one: writing, syncing and closing name none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        # Python makes the class of the errno of it, BrokenPipeError for instance.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def take_permissions(path: Path, target: Path) -> None:

@@ -1,5 +1,7 @@
 """The command ``rankad``: thin shells over the package, one module for each command."""
 
+import errno
+import io
 import os
 import signal
 import sys
@@ -17,6 +19,7 @@ _FAILED, _MISUSED, _INTERRUPTED, _TERMINATED = 1, 2, 130, 143
 _UNREAD = 141
 # Of a line of error; names of files and columns may be of any length.
 _LONGEST = 900
+_OUTPUT = "standard output"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -39,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if signal.getsignal(sent) is signal.SIG_IGN:
                 continue
             signal.signal(sent, lambda number, _: _interrupt(told, number))
+    _occupy_standard_files()
     try:
         with _short_warnings():
             status = _app()(args=given, prog_name="rankad", standalone_mode=False)
@@ -53,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = _UNREAD
     except Exception as error:
         # An import that is interrupted may end in any error.
-        status = _INTERRUPTED if told else _report(error, given)
+        status = _INTERRUPTED if told else _report(_of_output(error), given)
     # Typer may also turn an interruption into its status without a word.
     if status == _INTERRUPTED:
         terminated = signal.SIGTERM in told
@@ -97,9 +101,21 @@ def _report(error: Exception, given: list[str]) -> int:
     return _FAILED
 
 
+def _of_output(error: Exception) -> Exception:
+    """Name standard output in an error of writing to it; all that write files name them."""
+    if isinstance(error, OSError) and error.errno is not None:
+        if error.filename is None:
+            error = OSError(error.errno, error.strerror, _OUTPUT)
+        if error.filename == _OUTPUT:
+            _forget_output()
+    return error
+
+
 def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "; free some space, or write elsewhere" if full else ""
+        return f"{os.fsdecode(error.filename)}: {error.strerror}{remedy}"
     return str(error) or type(error).__name__
 
 
@@ -113,7 +129,7 @@ def _left(given: list[str]) -> str:
 def _say(text: str) -> None:
     from rankad.cli.screen import printable
 
-    line = printable(" ".join(text.split()))
+    line = printable(" ".join(part.strip() for part in text.splitlines()).strip())
     if len(line) > _LONGEST:
         # What is wrong stands at the beginning, what to do about it at the end.
         line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
@@ -146,6 +162,29 @@ def _leave(status: int) -> None:
         with suppress(OSError, ValueError, AttributeError):
             sys.stderr.flush()
         os._exit(status)
+
+
+class _ClosedOutput(io.TextIOBase):
+    """What stands for standard output where there is none: writing to it is an error in plain words."""
+
+    def write(self, text: str) -> int:
+        raise OSError(
+            errno.EBADF, "it is closed; send it to a file or a pipe, or write to --out FILE", _OUTPUT
+        )
+
+
+def _occupy_standard_files() -> None:
+    """Stand in for standard files that are closed, lest a file that is opened later take their place."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free.
+            os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
+    if sys.stdout is None:
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _forget_output() -> None:

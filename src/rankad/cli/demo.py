@@ -54,7 +54,9 @@ def demo(
     ):
         console = screen()
         console.print()
-        console.print("$ rankad " + " ".join(command).replace("=", " "), style="bold cyan", soft_wrap=True)
+        # Of options only: a folder may have an equals sign in its name.
+        typed = [part.replace("=", " ", 1) if part.startswith("--") else part for part in command]
+        console.print("$ rankad " + " ".join(typed), style="bold cyan", soft_wrap=True)
         app(args=command, prog_name="rankad", standalone_mode=False)
     _print_caught(out, example)
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankad._files import naming
+
 __all__ = ["Example", "Planted", "as_csv", "make_example", "write_table"]
 
 COLUMNS = (
@@ -123,4 +125,5 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def write_table(path: Path, rows: Sequence[Row]) -> None:
     """Write rows as CSV."""
-    path.write_text(as_csv(rows), encoding="utf-8", newline="")
+    with naming(path):
+        path.write_text(as_csv(rows), encoding="utf-8", newline="")

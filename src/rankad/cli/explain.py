@@ -199,8 +199,8 @@ def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
 
 def _apart(before: Any, after: Any) -> tuple[str, str]:
     """Write two values with as many digits as it takes to tell them apart."""
-    from rankad.cli.screen import printable
+    from rankad.cli.words import as_typed
     from rankad.report.wording import difference
 
-    first, second = (printable(text).replace("\N{MINUS SIGN}", "-") for text in difference(before, after))
-    return first, second
+    first, second = difference(before, after)
+    return as_typed(before, first), as_typed(after, second)

@@ -105,8 +105,10 @@ def _print_columns(card: ModelCard) -> None:
     out = screen()
     if card.encoding:
         table = plain_table("column", "becomes")
-        for line in card.encoding:
-            name, _, what = line.partition(": ")
+        for at, line in enumerate(card.encoding):
+            # A name may have a colon itself; of ids and columns that were dropped there is only the line.
+            name = card.columns[at] if at < len(card.columns) else line.rpartition(": ")[0]
+            what = line.removeprefix(f"{name}: ")
             table.add_row(cell(name), printable(what))
         out.print(table, "")
     else:

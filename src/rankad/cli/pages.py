@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from rankad._arrays import Bools
-from rankad._files import check_output, is_stream
+from rankad._files import check_output, is_stream, naming
 from rankad.report import CategoryView, NumericView
 from rankad.tables import TableDetector
 from rankad.tables.columns import CategoryColumn, NumberColumn
@@ -68,7 +68,8 @@ def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
     page = Pipe(str(path)) if is_stream(path) else PartFile(str(path))
     try:
         # A file may have a name that is no UTF-8 text, and it is in the page.
-        page.file.write(text.encode("utf-8", errors="replace"))
+        with naming(path):
+            page.file.write(text.encode("utf-8", errors="replace"))
         page.finish()
     except BaseException:
         page.abandon()

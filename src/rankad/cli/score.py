@@ -72,6 +72,14 @@ def score(
         str,
         typer.Option(metavar="TEXT", help="Put before the names of the new columns: p_value, score, alarm."),
     ] = "",
+    neutralize_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--neutralize-formulas",
+            help="To CSV or TSV: put ' before text that a spreadsheet would take for a formula (it begins "
+            "with = + - @, a tab or a line end, and is no number). [default: rows come out as they came in]",
+        ),
+    ] = False,
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
@@ -99,6 +107,7 @@ def score(
         sort=sort,
         resume=resume,
         prefix=prefix,
+        neutralize_formulas=neutralize_formulas,
         format=format,
         delimiter=delimiter,
     )

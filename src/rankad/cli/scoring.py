@@ -23,6 +23,7 @@ from rankad.tables import TableDetector
 from rankad.tables.ahead import ReadAhead
 from rankad.tables.columns import NumberColumn
 from rankad.tables.files import (
+    BeginningDigest,
     TableError,
     TableReader,
     TableWriter,
@@ -56,6 +57,8 @@ class Plan:
     alarms_only, sort, resume : bool
     prefix : str
         Of the new columns' names.
+    neutralize_formulas : bool
+        Whether text that a spreadsheet would take for a formula gets a single quote before it.
     format, delimiter : str or None
         Of the table.
     """
@@ -69,6 +72,7 @@ class Plan:
     sort: bool = False
     resume: bool = False
     prefix: str = ""
+    neutralize_formulas: bool = False
     format: str | None = None
     delimiter: str | None = None
 
@@ -152,12 +156,14 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
                 most.add(batch)
             outcome.most = explained(detector, most.rows, alpha) if most.rows is not None else []
             return outcome
-        writer = stack.enter_context(_writer(plan, reader, alpha))
+        writer = stack.enter_context(_writer(plan, reader, outcome))
+        before = _ReadBefore(plan, reader)
         if writer.position is not None:
+            state = before.checked(writer.position, writer.state)
             reader = stack.enter_context(plan.open(writer.position))
-            vars(outcome).update(writer.state)
+            vars(outcome).update(state)
             screen(stderr=True).print(f"Going on after {count(reader.rows)} rows.")
-        _write(plan, reader, detector, writer, columns, outcome, meter)
+        _write(plan, reader, detector, writer, columns, outcome, meter, before)
     return outcome
 
 
@@ -213,7 +219,41 @@ def _out_format(plan: Plan, reader: TableReader) -> str | None:
     return format_of(plan.out)
 
 
-def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
+class _ReadBefore:
+    """What a resumed run has read before: its digest stands in the journal, beside the counts.
+
+    Of a compressed file offsets say nothing, and Parquet is not read from its beginning to its end: of these
+    the whole file is in the fingerprint.
+    """
+
+    def __init__(self, plan: Plan, reader: TableReader) -> None:
+        self._plan = plan
+        self._digest = BeginningDigest(plan.table) if plan.resume and _by_offset(reader) else None
+
+    def noted(self, position: Position, state: dict[str, int]) -> dict[str, Any]:
+        """Return the state of a run with the digest of what has been read."""
+        if self._digest is None:
+            return state
+        return state | {"sha256": self._digest.up_to(position["offset"])}
+
+    def checked(self, position: Position, noted: dict[str, Any]) -> dict[str, Any]:
+        """Return the state alone, or raise if the file was changed where it has been read."""
+        state = dict(noted)
+        sha256 = state.pop("sha256", None)
+        if self._digest is not None and self._digest.up_to(position["offset"]) != sha256:
+            raise TableError(
+                f"{self._plan.table} was changed since {self._plan.out}.part was begun: its first "
+                f"{position['offset']:,} bytes are not those that were read. To begin anew, remove "
+                f"{self._plan.out}.part and {self._plan.out}.part.json."
+            )
+        return state
+
+
+def _by_offset(reader: TableReader) -> bool:
+    return reader.format in ("csv", "tsv", "jsonl") and not reader.compressed
+
+
+def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
     assert plan.out is not None
     format = _out_format(plan, reader)
     # What was separated by semicolons stays so.
@@ -221,12 +261,15 @@ def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
     fingerprint = None
     if plan.resume:
         fingerprint = {
-            "table": file_identity(plan.table),
+            "table": file_identity(plan.table, whole=not _by_offset(reader)),
             "model": read_card(plan.model).sha256,
-            "alpha": alpha if plan.fdr is None else None,
+            "alpha": outcome.alpha if plan.fdr is None else None,
             "fdr": plan.fdr,
+            # With a false discovery rate it comes from all rows, those that are yet to be written too.
+            "largest p-value of alarms": None if plan.fdr is None else outcome.level,
             "alarms only": plan.alarms_only,
             "prefix": plan.prefix,
+            "neutralize formulas": plan.neutralize_formulas,
             "format": plan.format,
             "delimiter": plan.delimiter,
         }
@@ -237,6 +280,7 @@ def _writer(plan: Plan, reader: TableReader, alpha: float) -> TableWriter:
         inputs=[plan.model] if plan.table == "-" else [plan.table, plan.model],
         resume=plan.resume,
         fingerprint=fingerprint,
+        neutralize_formulas=plan.neutralize_formulas,
     )
 
 
@@ -248,7 +292,7 @@ def _numbers(detector: TableDetector) -> list[str]:
 def _copies(plan: Plan, reader: TableReader, writer: TableWriter) -> bool:
     """Tell whether rows can be written as the lines that they were read as."""
     same = reader.delimiter is not None and reader.delimiter == writer.delimiter
-    return same and not plan.alarms_only and not plan.sort
+    return same and not (plan.alarms_only or plan.sort or plan.neutralize_formulas)
 
 
 def _write(
@@ -259,6 +303,7 @@ def _write(
     columns: _Columns,
     outcome: Outcome,
     meter: Meter,
+    before: _ReadBefore,
 ) -> None:
     # Text of a CSV file goes to another as it is; elsewhere numbers should be numbers.
     copies, numbers = _copies(plan, reader, writer), _numbers(detector)
@@ -273,7 +318,7 @@ def _write(
             writer.write(scored)
         else:
             writer.write_beside(lines, reader.columns, scored)
-        writer.commit(position, state)
+        writer.commit(position, before.noted(position, state))
 
     # A batch is written to a file while the next is scored; never more than one waits. A pipe may be stuck,
     # and an interruption must not wait for that.

@@ -6,12 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
     from rich.table import Table
+    from rich.text import Text
 
     from rankad.tables.reader import TableReader
 
@@ -19,17 +20,21 @@ __all__ = ["Meter", "metered", "plain_table", "printable", "screen"]
 
 
 def screen(*, stderr: bool = False) -> Console:
-    """Return a console; without colours where it is no terminal."""
+    """Return a console: no colours where it is no terminal, no characters that a terminal would obey."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    class Screen(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
+
+    return Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
-    r"""Return a text without characters that a terminal would obey.
+    r"""Return a text without characters that a terminal would obey, changes of direction among them.
 
-    >>> printable("blue\x1b[31m\n")
-    'blue [31m '
+    >>> printable("blue\x1b[31m\n"), printable("gnp\u202eexe")
+    ('blue [31m ', 'gnp exe')
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_json",
+    "as_typed",
     "cell",
     "count",
     "gist",
@@ -52,7 +53,11 @@ def cell(value: Any, digits: int = 4) -> str:
     >>> cell(-3.14159), cell(None), cell("blue")
     ('-3.142', 'missing', 'blue')
     """
-    text = wording.plain(value, digits)
+    return as_typed(value, wording.plain(value, digits))
+
+
+def as_typed(value: Any, text: str) -> str:
+    """Return the text of a value for the screen; numbers have the minus sign of keyboards."""
     return text.replace("\N{MINUS SIGN}", "-") if isinstance(value, Real) else printable(text)
 
 
@@ -140,12 +145,19 @@ def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
 def oddity(odd: Strange) -> str:
     """Say what is strange about a cell."""
     value = "" if odd.value is None else f" {cell(odd.value)}"
-    return f"{cell(odd.column)}{value}: {odd.what}".replace("nominal", "normal")
+    # Only in what rankad says: a column may be called nominal_power.
+    return f"{cell(odd.column)}{value}: {odd.what.replace('nominal', 'normal')}"
 
 
 def as_json(value: Any) -> str:
-    """Write anything the commands print as JSON; what is not a finite number is null."""
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    """Write anything the commands print as JSON; what is not a finite number is null.
+
+    Characters that a terminal would obey are escaped.
+    """
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _plain(value: Any) -> Any:

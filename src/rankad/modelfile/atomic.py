@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from rankad._files import UnfinishedFile
+from rankad._files import UnfinishedFile, naming
 
 __all__ = ["write_whole"]
 
@@ -22,8 +22,9 @@ def write_whole(path: str | os.PathLike[str], data: bytes, check: Callable[[str]
     """
     unfinished = UnfinishedFile(path)
     try:
-        unfinished.file.write(data)
-        unfinished.sync()
+        with naming(path):
+            unfinished.file.write(data)
+            unfinished.sync()
         check(str(unfinished.path))
         unfinished.finish()
     except BaseException:

@@ -171,8 +171,11 @@ def _length(told: Fields, name: str) -> int:
 def _date(origin: Fields) -> datetime:
     try:
         found = datetime.fromisoformat(origin.text("saved"))
-    except ValueError as error:
+        if found.tzinfo is None:
+            raise Flaw("it has a date without a time zone")
+        return found.astimezone(UTC)
+    except Flaw:
+        raise
+    except (ValueError, OverflowError) as error:
+        # Late on the last day of the year 9999, another time zone has no date.
         raise Flaw("it has no date that can be read") from error
-    if found.tzinfo is None:
-        raise Flaw("it has a date without a time zone")
-    return found.astimezone(UTC)

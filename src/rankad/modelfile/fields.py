@@ -28,11 +28,14 @@ def header_to_text(header: Mapping[str, Any]) -> str:
 
 
 def header_from_text(text: str) -> Fields:
-    """Read JSON whose numbers are finite and whose integers fit 64 bits."""
+    """Read JSON whose numbers are finite, whose integers fit 64 bits and whose texts UTF-8 can write."""
     try:
         found = json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_number)
+        json.dumps(found, ensure_ascii=False).encode()
     except Flaw:
         raise
+    except UnicodeEncodeError as error:
+        raise Flaw("its header holds half of a surrogate pair, which is not a character") from error
     except (ValueError, RecursionError) as error:
         raise Flaw("its header is not JSON") from error
     return Fields("header", found)

@@ -11,7 +11,7 @@ from rankad._arrays import LARGEST
 from rankad.report.charts import gain_bar, value_strip
 from rankad.report.contents import Alarm, Explained, ReasonLike
 from rankad.report.reasons import weighing
-from rankad.report.wording import count, difference, plain, probability
+from rankad.report.wording import count, difference, isolated, probability, shown
 
 __all__ = ["AlarmCard", "ReasonLine", "alarm_card"]
 
@@ -90,31 +90,34 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
     explained = alarm.explanation
     worth = weighing(explained) if explained else []
     strange = tuple(
-        (cell.column, cell.what, "" if cell.value is None else plain(cell.value)) for cell in alarm.strange
+        (isolated(cell.column), cell.what, "" if cell.value is None else shown(cell.value))
+        for cell in alarm.strange
     )
     if strange:
         first, gist = strange[0][0], f"{strange[0][0]}: {strange[0][1]}"
     elif worth:
-        first = str(worth[0].column)
-        gist = f"{first} {plain(worth[0].value)}, usually {_usual(worth[0])}"
+        first = isolated(str(worth[0].column))
+        gist = f"{first} {shown(worth[0].value)}, usually {_usual(worth[0])}"
     else:
         first, gist = None, ""
     change = explained.change if explained else None
     moves = (
-        [(str(move.column), difference(move.before, move.after)) for move in change.moves] if change else []
+        [(move.column, map(isolated, difference(move.before, move.after))) for move in change.moves]
+        if change
+        else []
     )
     columns, values, nearest = _nearest(alarm.values, explained)
     return AlarmCard(
         count(alarm.row),
-        alarm.id and plain(alarm.id),
+        alarm.id and shown(alarm.id),
         probability(alarm.p_value),
-        "the lowest there is" if alarm.score <= -LARGEST else plain(alarm.score),
+        "the lowest there is" if alarm.score <= -LARGEST else shown(alarm.score),
         first,
         gist,
         strange,
         _reasons(worth),
         len(explained.reasons) - len(worth) if explained else 0,
-        tuple(Step(column, before, after) for column, (before, after) in moves),
+        tuple(Step(isolated(str(column)), before, after) for column, (before, after) in moves),
         probability(change.p_value, alpha) if change else "",
         columns,
         values,
@@ -129,11 +132,11 @@ def _reasons(reasons: Sequence[ReasonLike]) -> tuple[ReasonLine, ...]:
     for reason in reasons:
         # Gains may be infinite, or none at all.
         share = 0.0 if not reason.gain > 0 else 1.0 if reason.gain == most else reason.gain / most
-        words = f"weight of {reason.column}: {share:.0%} of the greatest"
+        words = f"weight of {isolated(str(reason.column))}: {share:.0%} of the greatest"
         lines.append(
             ReasonLine(
-                str(reason.column),
-                plain(reason.value),
+                isolated(str(reason.column)),
+                shown(reason.value),
                 _usual(reason),
                 value_strip(reason.value, reason.typical, reason.low, reason.high),
                 gain_bar(share, words),
@@ -145,7 +148,7 @@ def _reasons(reasons: Sequence[ReasonLike]) -> tuple[ReasonLine, ...]:
 
 def _usual(reason: ReasonLike) -> str:
     """Write what nominal rows near by have: a typical value, and a range where there is one."""
-    typical, low, high = (plain(each, 3) for each in (reason.typical, reason.low, reason.high))
+    typical, low, high = (shown(each, 3) for each in (reason.typical, reason.low, reason.high))
     if reason.low is None or reason.high is None or low == high:
         return typical
     return f"{typical} ({low} to {high})"
@@ -163,11 +166,12 @@ def _nearest(
         columns = [f"column {at}" for at in range(len(first))]
     rows = tuple(
         NearRow(
-            count(near.row + 1), plain(near.distance, 3), tuple(map(plain, _in_order(near.values, columns)))
+            count(near.row + 1), shown(near.distance, 3), tuple(map(shown, _in_order(near.values, columns)))
         )
         for near in explained.nearest
     )
-    return tuple(map(str, columns)), tuple(plain(own[name]) if name in own else "" for name in columns), rows
+    names = tuple(isolated(str(name)) for name in columns)
+    return names, tuple(shown(own[name]) if name in own else "" for name in columns), rows
 
 
 def _in_order(values: Any, columns: Sequence[str]) -> list[Any]:

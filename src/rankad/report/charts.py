@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from rankad.calibration import n_attainable
 from rankad.report.views import CategoryView, NumericView
 from rankad.report.volumes import PValueSummary
-from rankad.report.wording import count, difference, percent, plain
+from rankad.report.wording import count, difference, isolated, percent, plain, shown
 
 __all__ = ["category_bars", "column_histogram", "gain_bar", "p_value_histogram", "value_strip"]
 
@@ -133,7 +133,9 @@ def column_histogram(view: NumericView) -> Markup:
         parts.append(_text(end, bottom, _tick(last, last - first), anchors[1]))
     if not view.whole:
         parts.append(_text(50, bottom, _tick(first / 2 + last / 2, last - first), "middle"))
-    label = f"{view.name}: {count(sum(alarms))} alarms among {count(sum(scored))} rows scored, by value"
+    label = (
+        f"{isolated(view.name)}: {count(sum(alarms))} alarms among {count(sum(scored))} rows scored, by value"
+    )
     return _svg(parts, bottom + 5, label, "histogram")
 
 
@@ -154,18 +156,18 @@ def category_bars(view: CategoryView) -> Markup:
     parts, step = [], 44.0
     for at, (label, summed, row) in enumerate(rows):
         y = at * step
-        words = f"{plain(label)}: " + ", ".join(
+        words = f"{shown(label)}: " + ", ".join(
             f"{count(n)} {what} ({percent(n / total, 2)})"
             for n, total, what in zip(row, totals, ("nominal", "scored", "alarms"), strict=True)
         )
         bars: list[Markup] = [_element("title", children=[words]), _rect(0, y, 100, step, "hit")]
-        bars.append(_text(0, y + 13, _cut(plain(label), 34), "start", "special" if summed else ""))
+        bars.append(_text(0, y + 13, isolated(_cut(plain(label), 34)), "start", "special" if summed else ""))
         bars.append(_text(100, y + 13, f"{count(row[2])} of {count(row[1])}", "end"))
         for place, ((name, _), n, total) in enumerate(zip(kinds, row, totals, strict=True)):
             width = max(n / total / top * 100, 0.6 * (n > 0))
             bars.append(_rect(0, y + 18 + place * 7, width, 6, name))
         parts.append(_element("g", children=bars))
-    return _svg(parts, max(len(rows), 1) * step, f"{view.name}: counts of each value", "bars")
+    return _svg(parts, max(len(rows), 1) * step, f"{isolated(view.name)}: counts of each value", "bars")
 
 
 def gain_bar(share: float, words: str) -> Markup:

@@ -18,7 +18,7 @@ from rankad.report.contents import ModelFacts, ReportData
 from rankad.report.headline import headline
 from rankad.report.views import CategoryView, NumericView
 from rankad.report.volumes import chance_alarms
-from rankad.report.wording import count, percent, plain, ratio
+from rankad.report.wording import count, isolated, percent, plain, ratio, shown
 
 __all__ = ["render"]
 
@@ -49,7 +49,7 @@ def render(data: ReportData) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"count": count, "percent": percent, "plain": plain}
+    environment.filters |= {"count": count, "percent": percent, "shown": shown, "isolated": isolated}
     return environment.from_string(_text("page.html.j2")).render(
         data=data,
         model=data.model,
@@ -132,12 +132,12 @@ def _expected(value: float) -> str:
 def _columns(data: ReportData, cards: list[AlarmCard]) -> list[ColumnPanel]:
     """Draw the columns, those that are most often the first reason of an alarm first."""
     first = Counter(card.first for card in cards if card.first is not None)
-    ordered = sorted(data.columns, key=lambda view: -first[view.name])[:_MOST_COLUMNS]
+    ordered = sorted(data.columns, key=lambda view: -first[isolated(view.name)])[:_MOST_COLUMNS]
     return [
         ColumnPanel(
-            view.name,
+            isolated(view.name),
             column_histogram(view) if isinstance(view, NumericView) else category_bars(view),
-            _column_note(view, first[view.name], len(cards)),
+            _column_note(view, first[isolated(view.name)], len(cards)),
             isinstance(view, NumericView),
         )
         for view in ordered

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-__all__ = ["count", "difference", "percent", "plain", "probability", "ratio"]
+__all__ = ["count", "difference", "isolated", "percent", "plain", "probability", "ratio", "shown"]
 
 _LONGEST = 80
+# Characters that change the direction of what follows: embeddings, overrides and isolates.
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
+_ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 
 
 def count(n: int) -> str:
@@ -59,6 +65,29 @@ def ratio(observed: int, expected: float) -> str:
         return "–"
     times = observed / expected
     return f"{times:.1f}\xa0×" if times < 100 else f"{count(round(times))}\xa0×"
+
+
+def isolated(text: str) -> str:
+    r"""Write text of the table so that what stands beside it stays in its place.
+
+    Characters that change the direction of text are shown as a replacement character. Text that runs from
+    right to left is isolated, by characters and not by an element, so that it is in charts and labels too.
+
+    Examples
+    --------
+    >>> isolated("blue"), isolated("gnp\u202eexe"), isolated("\u05d0 1")
+    ('blue', 'gnp\ufffdexe', '\u2068\u05d0 1\u2069')
+    """
+    if text.isascii():
+        return text
+    text = _DIRECTIONS.sub("\N{REPLACEMENT CHARACTER}", text)
+    turned = any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text)
+    return f"{_ISOLATE}{text}{_END}" if turned else text
+
+
+def shown(value: Any, digits: int = 4) -> str:
+    """Write a cell for a page: as `plain` does, and `isolated`."""
+    return isolated(plain(value, digits))
 
 
 def plain(value: Any, digits: int = 4) -> str:

@@ -37,7 +37,7 @@ class ReadAhead(TableReader):
         self._reader, self._position, self._done = reader, reader.position, reader.done
         self.name, self.format, self.columns = reader.name, reader.format, reader.columns
         self.total, self.unit, self.rows = reader.total, reader.unit, reader.rows
-        self.delimiter, self.unused = reader.delimiter, reader.unused
+        self.delimiter, self.unused, self.compressed = reader.delimiter, reader.unused, reader.compressed
         # One that waits and one that is being made: memory stays small.
         self._ready: Queue[_Batch | BaseException | None] = Queue(1)
         self._closed = Event()

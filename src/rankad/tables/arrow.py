@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from rankad.tables.arrow_columns import check_types, read_column
 from rankad.tables.errors import TableError, blamed_on
 from rankad.tables.reader import TableReader, checked_start
 from rankad.tables.streams import ByteStream
@@ -15,7 +15,6 @@ from rankad.tables.streams import ByteStream
 __all__ = ["ArrowReader", "frame_of"]
 
 _FILE = b"ARROW1"
-_VIEW_BYTES = 16
 
 
 class ArrowReader(TableReader):
@@ -67,6 +66,7 @@ class ArrowReader(TableReader):
             self.columns = list(batches.schema.names)
         if len(set(self.columns)) < len(self.columns) or not self.columns:
             raise TableError(f"{self.name} has no columns, or two of the same name. Rename one.")
+        check_types(batches.schema, self.name)
         self._frames: Iterator[pl.DataFrame] = self._pieces(batches, self.rows)
 
     @property
@@ -92,7 +92,7 @@ class ArrowReader(TableReader):
             first = min(skip, batch.num_rows)
             skip -= first
             for begin in range(first, batch.num_rows, n_rows):
-                yield frame_of(batch.slice(begin, n_rows))
+                yield frame_of(batch.slice(begin, n_rows), self.name)
         if skip:
             raise TableError(f"{self.name} ends {skip:,} rows before the start. Begin anew.")
 
@@ -113,26 +113,10 @@ class ArrowReader(TableReader):
         self._stream.close()
 
 
-def frame_of(batch: Any) -> pl.DataFrame:
+def frame_of(batch: Any, table: str) -> pl.DataFrame:
     """Return a record batch as a frame. It must have been validated."""
-    return pl.DataFrame({name: _series(batch.column(i)) for i, name in enumerate(batch.schema.names)})
-
-
-def _series(column: Any) -> pl.Series:
-    """Return a column without what its missing cells point to: pyarrow does not check it, polars reads it."""
-    import pyarrow
-
-    if pyarrow.types.is_string_view(column.type) or pyarrow.types.is_binary_view(column.type):
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        _, views, *texts = column.buffers()
-        cells = np.frombuffer(views, np.uint8).reshape(-1, _VIEW_BYTES)[column.offset :][: len(column)]
-        cells = np.where(valid[:, None], cells, np.uint8(0))
-        bits = np.packbits(valid, bitorder="little")
-        buffers = [pyarrow.py_buffer(bits), pyarrow.py_buffer(cells), *texts]
-        column = pyarrow.Array.from_buffers(column.type, len(column), buffers)
-    elif pyarrow.types.is_dictionary(column.type):
-        column = column.dictionary_decode().dictionary_encode()
-    return pl.Series(column)
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    return pl.DataFrame({name: read_column(column, name, table) for name, column in columns})
 
 
 class _Readable:

@@ -52,7 +52,7 @@ class DelimitedReader(TableReader):
     ) -> None:
         begin = checked_start(start, format, "offset", "rows", "line")
         self.name, self.format, self.total = stream.name, format, stream.size
-        self._stream = stream
+        self._stream, self.compressed = stream, stream.compressed
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=True)
         header = _header_text(self._blocks)
         self.delimiter = sniffed(header) if delimiter is None else delimiter

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from rankad._files import UnfinishedFile, put_in_place, take_permissions
+from rankad._files import UnfinishedFile, naming, put_in_place, take_permissions
 from rankad.tables.errors import TableError
 
 __all__ = ["Destination", "PartFile", "Pipe", "Resumable"]
@@ -45,22 +45,26 @@ class Pipe(Destination):
     def __init__(self, path: str) -> None:
         self.name = "standard output" if path == "-" else path
         # Never renamed over: /dev/null must stay what it is.
-        self.file = sys.stdout.buffer if path == "-" else _opened(Path(path), "wb")
+        self.file = _standard_output() if path == "-" else _opened(Path(path), "wb")
+        self._closes = path != "-"
 
     def commit(self, position: Any, state: Any, columns: list[str]) -> None:
         """Let the reader at the other end have the rows."""
-        self.file.flush()
+        with naming(self.name):
+            self.file.flush()
 
     def finish(self) -> None:
         """Flush."""
-        self.file.flush()
-        if self.file is not sys.stdout.buffer:
-            self.file.close()
+        with naming(self.name):
+            self.file.flush()
+            if self._closes:
+                self.file.close()
 
     def abandon(self) -> None:
-        """Close a device."""
-        if self.file is not sys.stdout.buffer:
-            self.file.close()
+        """Close a device; what is still in its buffer may have no room there."""
+        if self._closes:
+            with suppress(OSError):
+                self.file.close()
 
 
 class PartFile(Destination):
@@ -76,7 +80,8 @@ class PartFile(Destination):
 
     def finish(self) -> None:
         """Put the file in its place, once it is on the disk."""
-        self._unfinished.finish()
+        with naming(self.name):
+            self._unfinished.finish()
 
     def abandon(self) -> None:
         """Remove the file."""
@@ -160,18 +165,20 @@ class Resumable(Destination):
 
     def commit(self, position: Any, state: Any, columns: list[str]) -> None:
         """Bring the rows to the disk, then the journal that vouches for them."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        with naming(self.name):
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            written = self.file.tell()
         record = {
             "version": _JOURNAL_VERSION,
-            "bytes": self.file.tell(),
+            "bytes": written,
             "position": position,
             "state": state,
             "fingerprint": self._fingerprint,
             "columns": columns,
         }
         fresh = self._journal.with_suffix(".new")
-        with open(fresh, "w", encoding="utf-8") as file:
+        with naming(self._journal), open(fresh, "w", encoding="utf-8") as file:
             json.dump(record, file)
             file.flush()
             os.fsync(file.fileno())
@@ -179,8 +186,9 @@ class Resumable(Destination):
 
     def finish(self) -> None:
         """Put the file in its place; the journal has served."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        with naming(self.name):
+            self.file.flush()
+            os.fsync(self.file.fileno())
         take_permissions(self.path, self.target)
         put_in_place(self.path, self.target)
         self._journal.unlink(missing_ok=True)
@@ -192,6 +200,15 @@ class Resumable(Destination):
             self.file.close()
         if not self._journal.exists():
             self.path.unlink(missing_ok=True)
+
+
+def _standard_output() -> IO[bytes]:
+    found: IO[bytes] | None = getattr(sys.stdout, "buffer", None)
+    if found is None:
+        raise TableError(
+            "standard output is closed; send it to a file or a pipe, or name a file to write to."
+        )
+    return found
 
 
 def _opened(path: Path, mode: str) -> IO[bytes]:

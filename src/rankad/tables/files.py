@@ -25,6 +25,7 @@ from rankad.tables.suffixes import format_of
 
 __all__ = [
     "FORMATS",
+    "BeginningDigest",
     "Position",
     "TableError",
     "TableReader",
@@ -186,17 +187,45 @@ def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int 
     return frame.with_columns(numbers)
 
 
-def file_identity(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what tells a file from another, at no cost of reading it all: for fingerprints of resumed runs.
+def file_identity(path: str | os.PathLike[str], *, whole: bool = False) -> dict[str, Any]:
+    """Return what tells a file from another: for fingerprints of resumed runs.
 
-    Its size, time of change, and SHA-256 of its first and last mebibyte.
+    Its size, time of change, and SHA-256 of its first and last mebibyte, or of all of it if `whole`.
     """
     try:
         with open(path, "rb") as file:
             about = os.fstat(file.fileno())
-            digest = hashlib.sha256(file.read(_IDENTITY_BYTES))
-            file.seek(max(0, about.st_size - _IDENTITY_BYTES))
-            digest.update(file.read(_IDENTITY_BYTES))
+            if whole:
+                digest = hashlib.file_digest(file, "sha256")
+            else:
+                digest = hashlib.sha256(file.read(_IDENTITY_BYTES))
+                file.seek(max(0, about.st_size - _IDENTITY_BYTES))
+                digest.update(file.read(_IDENTITY_BYTES))
     except OSError as error:
         raise TableError(f"Cannot open {os.fspath(path)!r}: {error.strerror}.") from error
     return {"size": about.st_size, "changed": about.st_mtime_ns, "sha256": digest.hexdigest()}
+
+
+class BeginningDigest:
+    """SHA-256 of a file up to an offset that only grows, so that every byte is read once.
+
+    Parameters
+    ----------
+    path : str or path
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path, self._done = path, 0
+        self._digest = hashlib.sha256()
+
+    def up_to(self, offset: int) -> str:
+        """Return the digest of the first `offset` bytes, or of all there are."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._done)
+                while piece := file.read(min(_IDENTITY_BYTES, offset - self._done)):
+                    self._digest.update(piece)
+                    self._done += len(piece)
+        except OSError as error:
+            raise TableError(f"Cannot open {os.fspath(self._path)!r}: {error.strerror}.") from error
+        return self._digest.hexdigest()

@@ -36,17 +36,27 @@ def as_frame(table: Any) -> pl.DataFrame:
         return _of_columns((name, table.iloc[:, i]) for i, name in enumerate(table.columns))
     if library == "pyarrow" and hasattr(table, "column_names"):
         _check_names(table.column_names)
-        found = pl.from_arrow(table)
-        assert isinstance(found, pl.DataFrame)
-        return found
+        return _of_arrow(table)
     raise TypeError(
         f"a table must be a polars or pandas DataFrame, a pyarrow Table or a dict of columns, got "
         f"{type(table).__name__}; name the columns of an array, as in dict(zip(names, X.T))."
     )
 
 
+def _of_arrow(table: Any) -> pl.DataFrame:
+    from rankad.tables.arrow_columns import check_types, read_column
+
+    check_types(table.schema, "the table")
+    found = {}
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        # A record batch has no chunks, and an empty column may have none.
+        chunks = getattr(column, "chunks", [column]) or [column.combine_chunks()]
+        found[name] = pl.concat([read_column(chunk, name, "the table") for chunk in chunks])
+    return pl.DataFrame(found)
+
+
 def _of_columns(columns: Iterable[tuple[Any, Any]]) -> pl.DataFrame:
-    found = [_series(str(name), values) for name, values in columns]
+    found = [_series(_checked_name(str(name)), values) for name, values in columns]
     _check_names([series.name for series in found])
     lengths = {series.name: len(series) for series in found}
     if len(set(lengths.values())) > 1:
@@ -56,6 +66,17 @@ def _of_columns(columns: Iterable[tuple[Any, Any]]) -> pl.DataFrame:
             f"{lengths[long]}."
         )
     return pl.DataFrame({series.name: series for series in found})
+
+
+def _checked_name(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"a column name must be text that UTF-8 can write, got {name!r}, which has half of a surrogate "
+            f"pair; rename it."
+        ) from error
+    return name
 
 
 def _check_names(names: list[str]) -> None:

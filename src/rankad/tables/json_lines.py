@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import polars as pl
 
 from rankad.tables.blocks import RecordBlocks
-from rankad.tables.errors import TableError, reason
+from rankad.tables.errors import TableError, reason, shown
 from rankad.tables.reader import Position, TableReader, checked_start
 from rankad.tables.streams import ByteStream
 
 __all__ = ["JsonLinesReader"]
+
+_BLANK_COLONS = (b" :", b"\t:", b"\r:")
+# With more, to look for every name takes longer than to parse the rows.
+_FEW_COLUMNS = 64
+_LONGEST_INTEGER = 40
+# A high half without a low one, the other way about, or an escaped backslash that makes it hard to tell.
+_LONE_SURROGATE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
+    rb"|\\\\u[dD][89abAB]"
+)
 
 
 class JsonLinesReader(TableReader):
     """Rows of JSON objects, one a line.
 
     The columns are the keys of the first batch; a key that first comes later is an error, since the rows
-    before have been handed out without it. A key that is not there is a missing value. A column with
-    numbers and text is text, lists and objects are kept as their JSON text, and a column that began as text
-    stays so.
+    before have been handed out without it. A key that is not there is a missing value. A key that comes
+    twice in one object is an error, and so is half of a surrogate pair, which is not a character.
+
+    A column with numbers and text is text, lists and objects are kept as their JSON text, and a column that
+    began as text stays so. What a row becomes does not depend on the other rows of its batch, but that
+    integers beside decimals are rounded as decimals are.
 
     Parameters
     ----------
@@ -38,7 +54,7 @@ class JsonLinesReader(TableReader):
     def __init__(self, stream: ByteStream, *, batch_bytes: int, start: Mapping[str, Any] | None) -> None:
         begin = checked_start(start, self.format, "offset", "rows", "line")
         self.name, self.total = stream.name, stream.size
-        self._stream = stream
+        self._stream, self.compressed = stream, stream.compressed
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=False)
         self._ready: pl.DataFrame | None = None
         self._handed_out = self._next_position()
@@ -94,9 +110,8 @@ class JsonLinesReader(TableReader):
         self._stream.close()
 
     def _parse(self, block: bytes) -> pl.DataFrame:
-        try:
-            frame = _read(block, self._text)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        frame = _read(block, self._text)
+        if frame is None:
             frame = self._parse_slowly(block)
         if hasattr(self, "columns"):
             frame = self._fitted(frame, block)
@@ -104,7 +119,7 @@ class JsonLinesReader(TableReader):
         return frame
 
     def _parse_slowly(self, block: bytes) -> pl.DataFrame:
-        """Read what polars cannot, several kinds of values in one column, or tell the line that is wrong."""
+        """Read what polars cannot or reads otherwise, or tell the line that is wrong."""
         rows = self._objects(block)
         names = dict.fromkeys(name for _, row in rows for name in row)
         return pl.DataFrame([self._series(name, rows) for name in names])
@@ -117,7 +132,10 @@ class JsonLinesReader(TableReader):
                 return pl.Series(name, [float(v) if float in kinds and v is not None else v for v in values])
             except (OverflowError, TypeError, pl.exceptions.PolarsError):
                 pass
-        text = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+        # As `read_words` has it of a column of numbers.
+        floats = [value if isinstance(value, float) else None for value in values]
+        numbers = pl.Series(floats, dtype=pl.Float64).cast(pl.String).str.strip_suffix(".0")
+        text = [_as_text(v) if number is None else number for v, number in zip(values, numbers, strict=True)]
         return pl.Series(name, text, dtype=pl.String)
 
     def _fitted(self, frame: pl.DataFrame, block: bytes) -> pl.DataFrame:
@@ -146,11 +164,15 @@ class JsonLinesReader(TableReader):
             if not text.strip():
                 continue
             try:
-                row = json.loads(text.decode(), parse_constant=_refuse)
+                row = _DECODE(text.decode())
             except UnicodeDecodeError as error:
                 self._raise_at(line, f"byte 0x{text[error.start]:02x} is not UTF-8 text")
+            except _RepeatedKey as error:
+                self._raise_at(line, f"the key {shown(error.args[0])} comes twice in an object")
             except (ValueError, RecursionError) as error:
                 self._raise_at(line, f"not JSON ({reason(error)})")
+            if b"\\u" in text and (half := _lone_surrogate(row)):
+                self._raise_at(line, f"{half} is half of a surrogate pair, not a character")
             if not isinstance(row, dict):
                 self._raise_at(line, f'a {type(row).__name__} where an object such as {{"a": 1}} is expected')
             rows.append((line, row))
@@ -160,18 +182,103 @@ class JsonLinesReader(TableReader):
         raise TableError(f"{self.name}, line {line}: {what}. Correct or remove the line.")
 
 
-def _read(block: bytes, text: set[str]) -> pl.DataFrame:
-    """Let polars find the types of the columns; lists and objects become text."""
+class _RepeatedKey(ValueError):
+    """An object has a key twice."""
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        raise _RepeatedKey(next(name for name in counts if counts[name] > 1))
+    return found
+
+
+def _read(block: bytes, text: set[str]) -> pl.DataFrame | None:
+    """Let polars find the types of the columns; None where it would not read rows as `_parse_slowly` does."""
+    if b"\\u" in block and _LONE_SURROGATE.search(block):
+        # Polars would make NUL of it.
+        return None
     overrides = dict.fromkeys(text, pl.String())
-    frame = pl.read_ndjson(block, infer_schema_length=None, schema_overrides=overrides)
-    nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
-    if nested:
-        frame = pl.read_ndjson(block, schema=frame.schema | dict.fromkeys(nested, pl.String()))
+    try:
+        frame = pl.read_ndjson(block, infer_schema_length=None, schema_overrides=overrides)
+        if _has_repeated_key(block, frame) or _has_mixed_column(block, frame):
+            return None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
     return frame
+
+
+def _lone_surrogate(value: Any) -> str:
+    """Return the first lone half of a surrogate pair in a JSON value, escaped; nothing if there is none."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        return f"\\u{ord(error.object[error.start]):04x}"
+    return ""
+
+
+def _has_repeated_key(block: bytes, frame: pl.DataFrame) -> bool:
+    """Tell whether a key comes twice in an object; polars would take the first in silence."""
+    # Every key ends in a quote and a colon. If there are no more of these than cells, no key comes twice.
+    n_cells = frame.height * frame.width - sum(frame.null_count().row(0))
+    if not any(blank in block for blank in _BLANK_COLONS) and block.count(b'":') == n_cells:
+        return False
+    lines = pl.read_csv(
+        block, has_header=False, separator="\0", quote_char=None, schema={"": pl.String()}
+    ).to_series()
+    if frame.width <= _FEW_COLUMNS:
+        # A key may be written with escapes; otherwise its name stands there twice, in quotes.
+        suspect = lines.str.contains("\\", literal=True)
+        for name in frame.columns:
+            suspect |= lines.str.count_matches(f'"{name}"', literal=True) > 1
+        lines = lines.filter(suspect)
+    try:
+        for line in lines:
+            if line is not None and line.strip():
+                _DECODE(line)
+    except (ValueError, RecursionError):
+        # Whatever it is, the caller tells it with its line.
+        return True
+    return False
+
+
+def _has_mixed_column(block: bytes, frame: pl.DataFrame) -> bool:
+    """Tell whether a column has values of several kinds, or lists or objects, of which text is to be made."""
+    if any(kind.is_nested() for kind in frame.dtypes):
+        return True
+    for kind, looks in ((pl.Float64(), r"^-?[0-9]|^-?inf|^NaN"), (pl.Boolean(), "^(?:true|false)$")):
+        alike = [name for name in frame.columns if frame[name].dtype == pl.String]
+        alike = [name for name in alike if frame[name].str.contains(looks).any()]
+        if alike:
+            schema = dict.fromkeys(alike, kind)
+            found = pl.read_ndjson(block, schema=schema, ignore_errors=True)
+            if any(found[name].null_count() < found.height for name in alike):
+                return True
+    texts = frame.select(pl.col(pl.String).str.contains(r"^[\[{]").any())
+    return bool(texts.width) and any(texts.row(0))
+
+
+def _as_text(value: Any) -> str | None:
+    """Write a value that stands in a column of text."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON; write null for a missing value")
+
+
+def _whole(digits: str) -> int | float:
+    """Read an integer; beyond 128 bits it is a float, as polars has it."""
+    value = int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
+    return value if -(2**127) <= value < 2**127 else float(value)
+
+
+_DECODE = json.JSONDecoder(
+    parse_int=_whole, parse_constant=_refuse, object_pairs_hook=_without_repetition
+).decode
 
 
 def _columns_of(start: Mapping[str, Any]) -> tuple[list[str], set[str]]:

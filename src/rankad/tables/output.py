@@ -14,9 +14,10 @@ from typing import IO, Any, Literal, cast
 
 import polars as pl
 
-from rankad._files import check_output, is_stream
+from rankad._files import check_output, is_stream, naming
 from rankad.tables.destinations import Destination, PartFile, Pipe, Resumable
 from rankad.tables.errors import TableError, blamed_on, shown
+from rankad.tables.formulas import without_formulas
 from rankad.tables.suffixes import compression_of, format_of
 
 __all__ = ["TableWriter", "open_output"]
@@ -133,6 +134,7 @@ def open_output(
     inputs: Iterable[str | os.PathLike[str]] = (),
     resume: bool = False,
     fingerprint: Any = None,
+    neutralize_formulas: bool = False,
 ) -> TableWriter:
     """Open a table for writing.
 
@@ -154,6 +156,9 @@ def open_output(
         there already. For CSV and JSON lines that are not compressed.
     fingerprint : JSON-able
         With `resume`: what the output depends on. It must be the same in the run that goes on.
+    neutralize_formulas : bool
+        Put a single quote before text that a spreadsheet would take for a formula: see
+        `rankad.tables.formulas`. For CSV and TSV.
 
     Examples
     --------
@@ -174,6 +179,8 @@ def open_output(
             f"{path} cannot be written as {format or 'a table: its suffix says nothing'}; formats are "
             f"{', '.join((*_TEXT, *_COLUMNAR))}."
         )
+    if neutralize_formulas and format not in ("csv", "tsv"):
+        raise TableError(f"formulas are neutralized in CSV and TSV only, and {path} is written as {format}.")
     streams = path == "-" or is_stream(path)
     if path != "-":
         _check(path, inputs, resume=resume and not streams)
@@ -189,7 +196,7 @@ def open_output(
         return _ColumnarWriter(PartFile(path), format)
     destination = Pipe(path) if streams else Resumable(path, fingerprint) if resume else PartFile(path)
     try:
-        return _TextWriter(destination, format, delimiter, compression)
+        return _TextWriter(destination, format, delimiter, compression, neutralize_formulas)
     except BaseException:
         destination.abandon()
         raise
@@ -199,19 +206,33 @@ class _TextWriter(TableWriter):
     """CSV and JSON lines."""
 
     def __init__(
-        self, destination: Destination, format: str, delimiter: str | None, compression: str | None
+        self,
+        destination: Destination,
+        format: str,
+        delimiter: str | None,
+        compression: str | None,
+        neutralize_formulas: bool,
     ) -> None:
         super().__init__(destination)
-        self._format = format
+        self._format, self._neutralize = format, neutralize_formulas
         if format != "jsonl":
             self.delimiter = delimiter or ("\t" if format == "tsv" else ",")
         self._header_due = format != "jsonl" and destination.size == 0
         self._file: IO[bytes] = _compressed(destination, compression)
 
     def _write(self, frame: pl.DataFrame, quotes: Literal["necessary", "never"] = "necessary") -> None:
+        for name, kind in frame.schema.items():
+            # Polars would panic, and write about it on standard error.
+            if _holds_bytes(kind) or (self.delimiter and (kind.is_nested() or isinstance(kind, pl.Duration))):
+                raise TableError(
+                    f"{self._destination.name} cannot be written as {self._format}: column {name!r} is of "
+                    f"type {kind!s:.100}. Write Parquet or Arrow, or leave the column out."
+                )
         # Through a buffer: given a file, polars would write past Python's own buffer.
         buffer = io.BytesIO()
         with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+            if self._neutralize:
+                frame = without_formulas(frame)
             if self.delimiter is None:
                 frame.write_ndjson(buffer)
             else:
@@ -222,10 +243,11 @@ class _TextWriter(TableWriter):
                     quote_style=quotes,
                 )
         self._header_due = False
-        self._file.write(buffer.getbuffer())
+        with naming(self._destination.name):
+            self._file.write(buffer.getbuffer())
 
     def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
-        if self.delimiter is None:
+        if self.delimiter is None or self._neutralize:
             super().write_beside(lines, columns, added)
         self._check_columns(columns + added.columns)
         if self._header_due:
@@ -234,8 +256,16 @@ class _TextWriter(TableWriter):
 
     def close(self) -> None:
         if self._file is not self._destination.file:
-            self._file.close()
+            with naming(self._destination.name):
+                self._file.close()
         super().close()
+
+
+def _holds_bytes(kind: Any) -> bool:
+    """Tell whether there are bytes in a column, or in its lists and objects."""
+    inner = getattr(kind, "inner", None)
+    fields = [field.dtype for field in getattr(kind, "fields", ())]
+    return kind == pl.Binary or any(map(_holds_bytes, fields + ([inner] if inner is not None else [])))
 
 
 def _as_cells(lines: bytes) -> pl.Series:
@@ -281,7 +311,8 @@ class _ColumnarWriter(TableWriter):
     def close(self) -> None:
         if self._writer is None:
             raise TableError(f"{self._destination.name}: no frame was written; a table needs columns.")
-        self._writer.close()
+        with naming(self._destination.name):
+            self._writer.close()
         super().close()
 
     def discard(self) -> None:

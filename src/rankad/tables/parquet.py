@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from rankad.tables.arrow import frame_of
+from rankad.tables.arrow_columns import check_types
 from rankad.tables.errors import TableError, blamed_on
 from rankad.tables.reader import TableReader, checked_start
 
@@ -53,6 +54,7 @@ class ParquetReader(TableReader):
             self.total = self._file.metadata.num_rows
         if len(set(self.columns)) < len(self.columns) or not self.columns:
             raise TableError(f"{path} has no columns, or two of the same name. Rename one.")
+        check_types(self._file.schema_arrow, path)
         if not 0 <= self.rows <= self.total:
             raise TableError(f"{path} has {self.total:,} rows and no row {self.rows:,}. Begin anew.")
         width = max(_GUESSED_WIDTH * len(self.columns), size // max(self.total, 1))
@@ -84,7 +86,7 @@ class ParquetReader(TableReader):
             batch.validate(full=True)
             begin = min(skip, batch.num_rows)
             skip -= begin
-            yield frame_of(batch.slice(begin))
+            yield frame_of(batch.slice(begin), self.name)
 
     def close(self) -> None:
         """Close the file."""

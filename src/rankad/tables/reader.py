@@ -15,6 +15,11 @@ __all__ = ["Position", "TableReader"]
 
 Position = dict[str, Any]
 
+# Those of polars end a few thousand years later.
+_YEARS = (-250_000, 250_000)
+_FIRST_DAY, _LAST_DAY = (365 * years for years in _YEARS)
+_UNITS_A_DAY = {"day": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
 
 class TableReader(ABC):
     """A table, batch by batch: iterate over it for polars frames.
@@ -33,6 +38,8 @@ class TableReader(ABC):
         Size of the table in `unit`, None if it cannot be known (standard input).
     unit : str
         "bytes" or "rows", of `total` and `done`.
+    compressed : bool
+        Whether offsets in its `position` are of bytes after decompression.
     rows : int
         Rows handed out so far, with those before the start.
     rows_before : int
@@ -52,6 +59,7 @@ class TableReader(ABC):
     delimiter: str | None = None
     total: int | None
     unit: str
+    compressed: bool = False
     rows: int = 0
     rows_before: int = 0
     unused: Sequence[str] = ()
@@ -86,6 +94,7 @@ class TableReader(ABC):
         if frame is None:
             self.close()
             raise StopIteration
+        check_dates(frame, self.name)
         self.rows_before = self.rows
         self.rows += frame.height
         return frame
@@ -97,6 +106,20 @@ class TableReader(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def check_dates(frame: pl.DataFrame, table: str) -> None:
+    """Raise for a date that polars cannot write; it would panic, and write about that."""
+    for name, kind in frame.schema.items():
+        if kind == pl.Date or isinstance(kind, pl.Datetime):
+            days = frame[name].to_physical()
+            unit = _UNITS_A_DAY[getattr(kind, "time_unit", "day")]
+            least, most = days.min(), days.max()
+            if most is not None and not _FIRST_DAY * unit <= least <= most < _LAST_DAY * unit:  # type: ignore[operator]
+                raise TableError(
+                    f"{table}: column {name!r} has a date beyond the years {_YEARS[0]:,} to {_YEARS[1]:,}; "
+                    f"correct it, or leave the column out."
+                )
 
 
 def checked_start(start: Mapping[str, Any] | None, format: str, *counts: str) -> dict[str, int]:

@@ -41,7 +41,11 @@ class ByteStream:
         self._raw: io.BufferedReader
         if path == "-":
             self.name = "standard input"
-            self._raw = cast(io.BufferedReader, sys.stdin.buffer)
+            # Nothing where it is closed.
+            bytes_ = getattr(sys.stdin, "buffer", None)
+            if bytes_ is None:
+                raise TableError("standard input is closed; send a table through a pipe, or give a file.")
+            self._raw = cast(io.BufferedReader, bytes_)
             self.size = None
         else:
             self.name = path
