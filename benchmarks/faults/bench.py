@@ -71,7 +71,9 @@ class Bench:
     def __init__(self, folder: Path, jobs: int = 1) -> None:
         self.folder = folder
         self.jobs = jobs
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
+        # Numbers that cases measure once.
+        self.notes: dict[str, float] = {}
         self._local = threading.local()
         self._workers: list[Worker] = []
         self._baselines: dict[str, int] = {}
@@ -114,7 +116,7 @@ class Bench:
 
     def baseline(self, command: str) -> int:
         """Return the peak of memory of a command on a tiny good input, in a process of its own."""
-        with self._lock:
+        with self.lock:
             if command not in self._baselines:
                 with tempfile.TemporaryDirectory(dir=self.folder) as folder:
                     done = run([*COMMAND, *self.good_arguments(command)], cwd=Path(folder))
@@ -140,7 +142,7 @@ class Bench:
         """Return this thread's worker."""
         if not hasattr(self._local, "worker"):
             self._local.worker = Worker()
-            with self._lock:
+            with self.lock:
                 self._workers.append(self._local.worker)
         found: Worker = self._local.worker
         return found
