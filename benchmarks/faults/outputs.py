@@ -122,14 +122,18 @@ def _reading(path: Path) -> Iterator[list[bytes]]:
 
     def read() -> None:
         while True:
+            # Asked before it is read: what is written until then is read too.
+            last = over.is_set()
             try:
                 piece = os.read(handle, 1 << 16)
             except BlockingIOError:
                 piece = b""
             if piece:
                 found.append(piece)
-            elif over.wait(0.01):
+            elif last:
                 return
+            else:
+                over.wait(0.01)
 
     thread = threading.Thread(target=read)
     thread.start()

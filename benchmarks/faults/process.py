@@ -62,9 +62,10 @@ def environment(threads: int = 1) -> dict[str, str]:
 
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it started; it leads a session of its own."""
-    for end in (lambda: os.killpg(process.pid, signal.SIGKILL), process.kill):
+    # Not by Popen's own methods, which reap a process that is over, and with it the record of its memory.
+    for kill in (os.killpg, os.kill):
         try:
-            end()
+            kill(process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             continue
 
