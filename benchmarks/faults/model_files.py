@@ -342,6 +342,7 @@ def _edits() -> dict[str, Edit]:
         (("origin", "saved"), ""),
         (("origin", "versions"), {"x" * 10_000: "y" * 10_000}),
         (("origin", "versions"), {"\x1b[2J": "\x1b]0;owned\x07"}),
+        (("notes",), ["\x1b[2J"]),
         (("origin", "versions"), {f"p{at}": "1" for at in range(10_000)}),
         (("notes",), ["x" * 1_000_000]),
         (("notes",), ["\x1b[2J\n\n<script>alert(1)</script>"] * 1_000),
