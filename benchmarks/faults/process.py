@@ -195,11 +195,11 @@ class Worker:
         """Run `rankad` with these arguments in a folder."""
         return self._ask({"arguments": [os.fspath(one) for one in arguments], "cwd": str(cwd)})
 
-    def call(self, code: str, cwd: Path) -> Outcome:
+    def call(self, code: str, cwd: Path, seconds: float | None = None) -> Outcome:
         """Run Python code; for tests of this class."""
-        return self._ask({"code": code, "cwd": str(cwd)})
+        return self._ask({"code": code, "cwd": str(cwd)}, seconds)
 
-    def _ask(self, job: Mapping[str, object]) -> Outcome:
+    def _ask(self, job: Mapping[str, object], seconds: float | None = None) -> Outcome:
         if self._process is not None and self._done >= self._lifetime:
             self.close()
         process = self._process or self._started()
@@ -208,16 +208,16 @@ class Worker:
         begun = time.monotonic()
         process.stdin.write(json.dumps(job).encode() + b"\n")
         process.stdin.flush()
-        answer = self._answer(self._seconds)
-        seconds = time.monotonic() - begun
+        answer = self._answer(seconds or self._seconds)
+        spent = time.monotonic() - begun
         if answer:
-            return Outcome(seconds=seconds, **json.loads(answer))
+            return Outcome(seconds=spent, **json.loads(answer))
         hung = answer is None
         stop(process)
         status, _ = _reaped(process)
-        said = self._errors(process)
+        said = _text(self._err)
         self._forget()
-        return Outcome(status, "", said, seconds, 0, hung)
+        return Outcome(status, "", said, spent, 0, hung)
 
     def _started(self) -> subprocess.Popen[bytes]:
         # What the interpreter itself says when it dies.
@@ -233,7 +233,7 @@ class Worker:
         self._done = 0
         _limit(self._process)
         if self._answer(_STARTING_SECONDS) != b"ready\n":
-            said = self._errors(self._process)
+            said = _text(self._err)
             self.close()
             raise RuntimeError(f"the worker did not start: {said}")
         return self._process
@@ -253,9 +253,6 @@ class Worker:
                     return b""
                 line += piece
         return line
-
-    def _errors(self, process: subprocess.Popen[bytes]) -> str:
-        return _text(self._err)
 
     def _forget(self) -> None:
         if self._process is not None:
