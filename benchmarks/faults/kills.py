@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -133,11 +134,16 @@ def _check(bench: Bench, folder: Path, *, plan: _Plan, seed: int) -> list[str]:
 def _first_runs(process: subprocess.Popen[bytes]) -> float:
     """Wait for two runs; return how long the second one took."""
     assert process.stdout is not None
-    process.stdout.readline()
-    begun = time.monotonic()
-    if process.stdout.readline() != b"done\n":
-        raise RuntimeError("the command failed before it was killed")
-    return min(time.monotonic() - begun, _STARTING_SECONDS)
+    too_late = threading.Timer(_STARTING_SECONDS, stop, [process])
+    too_late.start()
+    try:
+        process.stdout.readline()
+        begun = time.monotonic()
+        if process.stdout.readline() != b"done\n":
+            raise RuntimeError("the command failed, or took too long, before it was killed")
+    finally:
+        too_late.cancel()
+    return time.monotonic() - begun
 
 
 def _until_something_new(folder: Path, known: set[str]) -> None:

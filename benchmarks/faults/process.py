@@ -95,7 +95,8 @@ def run(
     threads : int
         Threads that libraries may use.
     meanwhile : callable
-        Called with the process once it has started: to send it a signal, for example.
+        Called with the process once it has started: to send it a signal, for example. Seconds count from when
+        it returns.
     """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin or b"")
@@ -115,7 +116,7 @@ def run(
         try:
             if meanwhile is not None:
                 meanwhile(process)
-            over, peak = _ended(process, begun + seconds)
+            over, peak = _ended(process, time.monotonic() + seconds)
         finally:
             stop(process)
         status, most = _reaped(process)
