@@ -194,13 +194,16 @@ def test_the_page_counts_and_tells_how_to_run_again(tmp_path):
         Result("kills", "it's fit, 2", ["lost t.csv"], ["rankad fit t.csv -> status 0: "], 1.0),
         Result("full disks", "report", [], [], 1.0, "no root"),
     ]
-    page.write(tmp_path, results, 60.0)
+    page.write(tmp_path, results)
     text = (tmp_path / "faults.md").read_text()
     assert "| kills | 2 | 1 | 1 | 0 |" in text
     assert "| full disks | 0 | 0 | 0 | 1 |" in text
     assert "**lost t.csv** (1 case). For example `rankad fit t.csv -> status 0: `" in text
     assert """python -m benchmarks.faults --case 'kills: it'"'"'s fit, 2'""" in text
     assert len(json.loads((tmp_path / "faults.json").read_text())["results"]) == 3
+    assert page.read(tmp_path) == results
+    mended = results[1]._replace(faults=[])
+    assert page.merged(results, [mended]) == [results[0], mended, results[2]]
     assert page.summary(results).splitlines()[-1] == "in all: 1 of 2 passed"
     assert "kills: 2 cases of at least 100" in page.too_few(results)
     with pytest.raises(SystemExit, match="there is no case 'kills: none'"):

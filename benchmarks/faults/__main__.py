@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,8 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--case", action="append", help="these cases alone, as 'kind: name'; repeatable")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th case of a kind")
     given = parser.parse_args(arguments)
-    begun = time.monotonic()
-    results = []
+    part = bool(given.kind or given.case or given.every > 1)
+    # A part of the battery brings a page up to date; the whole makes it anew.
+    earlier = page.read(given.out) if part and given.out is not None else []
+    results: list[Result] = []
     # Beside the system's own temporary files, on a real disk where there is one.
     with tempfile.TemporaryDirectory(prefix="rankad-faults-") as folder:
         bench = Bench(Path(folder), given.jobs)
@@ -39,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if given.out is not None:
                     # After every kind, so that a run that is interrupted has something to show.
                     given.out.mkdir(parents=True, exist_ok=True)
-                    page.write(given.out, results, time.monotonic() - begun)
+                    page.write(given.out, page.merged(earlier, results))
         finally:
             bench.close()
     if given.case:
         _tell(results)
     print(page.summary(results))
-    short = page.too_few(results) if not (given.kind or given.case) and given.every == 1 else []
+    short = [] if part else page.too_few(results)
     for line in short:
         print(f"too few, {line}")
     return int(bool(short) or any(result.faults for result in results))

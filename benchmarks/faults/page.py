@@ -13,7 +13,7 @@ from benchmarks.faults.judge import ALLOWANCE
 from benchmarks.faults.process import SECONDS
 from rankad.experiments.cells import versions, write_atomically
 
-__all__ = ["LEAST", "reproduction", "summary", "too_few", "write"]
+__all__ = ["LEAST", "merged", "read", "reproduction", "summary", "too_few", "write"]
 
 # How many cases of each kind there must be at least.
 LEAST = {
@@ -63,21 +63,38 @@ def _counts(results: Sequence[Result]) -> dict[str, Counter[str]]:
     return found
 
 
-def write(folder: Path, results: Sequence[Result], spent: float) -> None:
+def write(folder: Path, results: Sequence[Result]) -> None:
     """Write faults.md and faults.json."""
     records = [{**result._asdict(), "reproduction": reproduction(result)} for result in results]
-    content = {"seconds": round(spent, 1), "versions": versions(), "results": records}
+    content = {"versions": versions(), "results": records}
     write_atomically(folder / "faults.json", json.dumps(content, indent=1) + "\n")
-    write_atomically(folder / "faults.md", _page(results, spent))
+    write_atomically(folder / "faults.md", _page(results))
 
 
-def _page(results: Sequence[Result], spent: float) -> str:
+def read(folder: Path) -> list[Result]:
+    """Return the results of an earlier run; none if there was none."""
+    path = folder / "faults.json"
+    if not path.exists():
+        return []
+    records = json.loads(path.read_text(encoding="utf-8"))["results"]
+    return [Result(**{field: record[field] for field in Result._fields}) for record in records]
+
+
+def merged(earlier: Sequence[Result], now: Sequence[Result]) -> list[Result]:
+    """Return earlier results with those of cases that ran again in their places, and new ones at the end."""
+    found = {(result.kind, result.name): result for result in earlier}
+    found.update({(result.kind, result.name): result for result in now})
+    return list(found.values())
+
+
+def _page(results: Sequence[Result]) -> str:
+    spent = sum(result.seconds for result in results)
     told = ", ".join(f"{name} {version}" for name, version in versions().items())
     lines = [
         "# Faults",
         "",
         "What happens when files are bad, runs are killed and disks are full. `make faults` writes this "
-        f"page, in {spent / 60:.0f} minutes here ({told}).",
+        f"page; the cases took {spent / 60:.0f} minutes, one after another ({told}).",
         "",
         "A case passes only if",
         "",

@@ -104,7 +104,7 @@ def _run(bench: Bench, folder: Path, bad: Any, command: str, of_numbers: bool) -
         (folder / out).write_bytes(b"what was there before")
     before = snapshot(folder)
     done = bench.inside(given, folder)
-    faults = faults_of(done, named=[bad.name, "model.rankad"], n_bytes=len(bad.data))
+    faults = faults_of(done, named=[bad.name, "model.rankad", out or bad.name], n_bytes=len(bad.data))
     if not done.hung:
         free = {out} if out and done.status in FINE else set()
         faults += changes(before, snapshot(folder), free)
