@@ -107,7 +107,7 @@ def _check(bench: Bench, folder: Path, *, plan: _Plan, seed: int) -> list[str]:
         moments = random.Random(seed)
         if seed % 2 == 0:
             _until_something_new(folder, {*before, plan.out})
-            time.sleep(moments.uniform(0.0, 0.01))
+            time.sleep(moments.uniform(0.0, 0.003))
         else:
             time.sleep(moments.uniform(0.0, 2 * period))
     finally:
