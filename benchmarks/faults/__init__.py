@@ -1,0 +1,1 @@
+"""Whether bad files, kills, signals, forks and full disks end in one line of error, and lose nothing."""
