@@ -375,7 +375,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
 
 
 def test_folders_are_told_by_name(saved_detector, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere to save model in; make it first"):
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere to write model in; make it first"):
         saved_detector.save(tmp_path / "nowhere" / "model")
     with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
         saved_detector.save(tmp_path)
