@@ -442,3 +442,19 @@ def test_a_column_name_that_is_no_text_is_told():
     with pytest.raises(ValueError, match=r"a column name must be text .*'a\\ud800'.*; rename it\.") as told:
         TableDetector().fit({"a\ud800": np.arange(9.0)})
     assert "\ud800" not in str(told.value)
+
+
+def test_fit_predict_flags_no_more_of_wide_tables_than_asked_for():
+    rows = np.random.default_rng(0).normal(size=(80, 300))
+    table = {f"x{at}": column for at, column in enumerate(rows.T)}
+    detector = TableDetector(RankAD(0.1, random_state=0))
+    assert np.mean(detector.fit_predict(table) < 0) <= 0.1
+    assert np.mean(detector.predict(table) < 0) > 0.2, "these rows tell nothing otherwise"
+
+
+def test_fit_predict_flags_what_no_other_row_has():
+    rng = np.random.default_rng(1)
+    kinds = rng.choice(["a", "b"], 60).tolist()
+    kinds[7] = "never elsewhere"
+    table = {"x": rng.normal(size=60), "kind": kinds}
+    assert TableDetector(RankAD(0.1, random_state=0)).fit_predict(table)[7] == -1

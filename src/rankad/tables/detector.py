@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from rankad._arrays import LARGEST, Floats
+from rankad._arrays import LARGEST, Bools, Floats, Ints
 from rankad.calibration import Calibration, FalseAlarmBound
 from rankad.detectors import RankAD
 from rankad.detectors.base import CalibratedDetector
@@ -129,6 +129,20 @@ class TableDetector(CalibratedDetector):
         TableDetector
             The detector itself.
         """
+        self._fit(X, lambda detector, rows: detector.fit(rows))
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> Ints:
+        """Fit on a table and predict the same rows, as the detector inside does."""
+        judged: list[Ints] = []
+        strange = self._fit(X, lambda detector, rows: judged.append(detector.fit_predict(rows)))
+        alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
+        # Left out, they would have a cell such as no other row has.
+        alarms[strange] = -LARGEST < self.calibration_.threshold(self.alpha)
+        return np.where(alarms, -1, 1)
+
+    def _fit(self, X: Any, fit: Callable[[CalibratedDetector, Floats], object]) -> Ints:
+        """Fit by what `fit` does with the detector inside; return the rows that are strange to the others."""
         detector = RankAD() if self.detector is None else self.detector
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
             raise ValueError(f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}.")
@@ -137,15 +151,16 @@ class TableDetector(CalibratedDetector):
             table, ids=self.ids, drop=self.drop, categories=self.categories, min_count=self.min_count
         )
         rows = encoder.encode(table).rows
-        fitted = clone(detector).fit(rows)
+        fitted = clone(detector)
+        fit(fitted, rows)
         if alone.size:
             own = fitted.score_samples(rows[alone])
             fitted.calibration_ = _with_least(fitted.calibration_, own, encoder.n_rows)
         self._take(encoder, fitted)
         # If there are too few rows for any alarm, the detector inside has said so.
         if fitted.alpha * (fitted.calibration_.scores.size + 1) >= 1:
-            self._warn_if_silent()
-        return self
+            self._warn_if_silent(stacklevel=4)
+        return alone
 
     def _take(self, encoder: TableEncoder, fitted: CalibratedDetector) -> None:
         self.encoder_, self.detector_ = encoder, fitted
