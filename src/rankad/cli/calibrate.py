@@ -37,14 +37,15 @@ def calibrate(
     import numpy as np
 
     from rankad.cli.model import as_saved, load_for
-    from rankad.cli.scan import Frames
+    from rankad.cli.scan import Frames, of_table
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card
     from rankad.tables.files import open_table
 
     check_file(out, "--out", [table])
     with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
-        detector = load_for(model, reader.columns, jobs)
+        with of_table(reader.name):
+            detector = load_for(model, reader.columns, jobs)
         before, old = detector.calibration_, detector.false_alarm_bound()
         frames = Frames(reader, detector, meter, "Calibrating")
         with frames.counted():

@@ -44,13 +44,14 @@ def explain(
     rows of the table, or those named with --row.
     """
     from rankad.cli.model import load_for
-    from rankad.cli.scan import explained
+    from rankad.cli.scan import explained, of_table
     from rankad.cli.screen import metered, screen
     from rankad.cli.words import as_json as written
     from rankad.tables.files import open_table
 
     with metered() as meter, open_table(table, format=format, delimiter=delimiter) as reader:
-        detector = load_for(model, reader.columns, jobs)
+        with of_table(reader.name):
+            detector = load_for(model, reader.columns, jobs)
         if not hasattr(detector.detector_, "nominal_rows_"):
             raise ValueError(
                 f"{model} was saved without the rows that explanations take; fit it again, without "
@@ -76,7 +77,7 @@ def _chosen(
     import numpy as np
     import polars as pl
 
-    from rankad.cli.scan import MostAbnormal, Rows, scan
+    from rankad.cli.scan import MostAbnormal, Rows, of_table, scan
 
     if not wanted:
         most = MostAbnormal(top)
@@ -89,7 +90,8 @@ def _chosen(
         left -= {int(at) + 1 + reader.rows_before for at in here}
         if len(here):
             picked = frame[here.tolist()]
-            scores = np.asarray(detector.score_samples(picked))
+            with of_table(reader.name):
+                scores = np.asarray(detector.score_samples(picked))
             parts.append(
                 Rows(picked, here + 1 + reader.rows_before, scores, detector.calibration_.p_values(scores))
             )

@@ -99,6 +99,7 @@ def fit(
     from rankad import RankAD
     from rankad._progress import told_to
     from rankad.cli.model import threads
+    from rankad.cli.scan import of_table
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card
     from rankad.tables import TableDetector
@@ -116,7 +117,7 @@ def fit(
             min_count=min_count,
         )
         meter.begin("Learning")
-        with told_to(meter.step):
+        with told_to(meter.step), of_table("standard input" if table == "-" else table):
             detector.fit(frame)
         # How it was fitted here is nothing the model should remember.
         detector.detector_.n_jobs = None

@@ -39,7 +39,7 @@ def report(
     """
     from rankad.cli.model import load_for
     from rankad.cli.pages import Views, write_page
-    from rankad.cli.scan import MostAbnormal, explained, scan
+    from rankad.cli.scan import MostAbnormal, explained, of_table, scan
     from rankad.cli.screen import metered, screen
     from rankad.cli.words import size, summary
     from rankad.report import Alarm, PValueSummary, ReportData, render
@@ -47,7 +47,8 @@ def report(
 
     check_file(out, "--out", [table, model], streams=True)
     with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
-        detector = load_for(model, reader.columns, jobs)
+        with of_table(reader.name):
+            detector = load_for(model, reader.columns, jobs)
         level = detector.alpha if alpha is None else alpha
         p_values, most, views = PValueSummary.for_levels(level), MostAbnormal(top), Views(detector)
         for batch in scan(reader, detector, meter, "Looking"):

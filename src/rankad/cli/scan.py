@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import Bools, Floats, Ints
+from rankad.modelfile import ModelFileError
+from rankad.tables.errors import TableError
 
 if TYPE_CHECKING:
     from rankad.cli.screen import Meter
@@ -26,6 +28,7 @@ __all__ = [
     "Rows",
     "explained",
     "label",
+    "of_table",
     "scan",
     "warn_of_unused",
 ]
@@ -75,13 +78,27 @@ class Frames(Iterator[pl.DataFrame]):
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Tell errors of the last batch with rows as they are counted in the whole table."""
-        try:
-            yield
-        except ValueError:
-            if self._last is not None:
-                self._detector.encoder_.encode(self._last, first_row=self._reader.rows_before)
+        """Tell errors of the last batch with the table's name, and rows as they are counted in all of it."""
+        with of_table(self._reader.name):
+            try:
+                yield
+            except ValueError:
+                if self._last is not None:
+                    self._detector.encoder_.encode(self._last, first_row=self._reader.rows_before)
+                raise
+
+
+@contextmanager
+def of_table(name: str) -> Iterator[None]:
+    """Name the table in errors about its columns and cells; what raises them does not know its name."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except ValueError as error:
+        if name in str(error):
             raise
+        raise TableError(f"{name}: {error}") from error
 
 
 def scan(reader: TableReader, detector: TableDetector, meter: Meter, label: str) -> Iterator[Batch]:

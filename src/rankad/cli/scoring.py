@@ -14,7 +14,7 @@ import polars as pl
 
 from rankad._arrays import LARGEST, Bools, Floats
 from rankad.cli.model import load_for
-from rankad.cli.scan import Batch, Explained, MostAbnormal, explained, scan, warn_of_unused
+from rankad.cli.scan import Batch, Explained, MostAbnormal, explained, of_table, scan, warn_of_unused
 from rankad.cli.screen import Meter, metered, screen
 from rankad.cli.words import count
 from rankad.decisions import PValueCounts
@@ -142,7 +142,8 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
         reader = stack.enter_context(plan.open())
         warn_of_unused(reader)
         columns = _Columns.beside(reader.columns, plan.prefix)
-        detector = load_for(plan.model, reader.columns, jobs)
+        with of_table(reader.name):
+            detector = load_for(plan.model, reader.columns, jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
         level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, meter)
         outcome = Outcome(alpha, level, detector.calibration_.scores.size)

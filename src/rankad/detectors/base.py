@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -260,6 +261,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             )
 
     def _more_alarms(self) -> str:
+        if 1 / self.alpha > sys.maxsize:
+            return "Use a larger alpha."
         return f"Use at least {math.ceil(1 / self.alpha) - 1} such rows or a larger alpha."
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:

@@ -60,6 +60,23 @@ class RecordBlocks:
         self.line += record.count(b"\n")
         return record
 
+    def skip_blank_lines(self) -> None:
+        """Go to the first record that is more than blanks."""
+        while True:
+            self._fill()
+            text = self._rest.lstrip()
+            blank = (
+                len(self._rest) if not text else self._rest.rfind(b"\n", 0, len(self._rest) - len(text)) + 1
+            )
+            # At the end of the file, and else at a record.
+            if not blank or (not text and len(self._rest) < self._batch_bytes):
+                return
+            self.offset += blank
+            self.line += self._rest.count(b"\n", 0, blank)
+            self._rest = self._rest[blank:]
+            if text:
+                return
+
     def next_block(self) -> bytes:
         """Return the next whole records, nothing at the end."""
         self._fill()

@@ -76,7 +76,13 @@ class DelimitedReader(TableReader):
         block = self._blocks.next_block()
         if not block:
             return None
-        frame, plain = None, _is_plain(block)
+        frame, plain, whole = None, _is_plain(block), block
+        if len(self.columns) > 1 and _has_blank_lines(block):
+            # Polars would make rows of them first.
+            block = without_blank_lines(block)
+            if not block:
+                self._blocks.line += whole.count(b"\n")
+                return pl.DataFrame(schema=self._parse.schema)
         if self.numbers and plain:
             frame = self._parse.attempt(block, self.numbers)
             if frame is None:
@@ -90,9 +96,9 @@ class DelimitedReader(TableReader):
             rows = without_blank_lines(block)
             frame = self._parse.attempt(rows) if rows else pl.DataFrame(schema=self._parse.schema)
         if frame is None:
-            self._raise_for(block)
+            self._raise_for(whole)
         # Counting lines would take a tenth of the time.
-        self._blocks.line += frame.height if row_per_line else block.count(b"\n")
+        self._blocks.line += frame.height if row_per_line and block is whole else whole.count(b"\n")
         return frame
 
     def close(self) -> None:
@@ -205,7 +211,26 @@ def without_blank_lines(block: bytes) -> bytes:
     >>> without_blank_lines(b'1,2\n\n3,"\n\n"\n')
     b'1,2\n3,"\n\n"\n'
     """
-    return re.sub(rb'("[^"]*")|^\r?\n', lambda found: found[1] or b"", block, flags=re.MULTILINE)
+    # Outside quotes are the first, third, fifth part. With a newline before it, a blank line is two of them.
+    parts = block.split(b'"')
+    parts[0] = _single_spaced(b"\n" + parts[0])[1:]
+    return b'"'.join(part if at % 2 else _single_spaced(part) for at, part in enumerate(parts))
+
+
+def _has_blank_lines(block: bytes) -> bool:
+    return b"\n\n" in block or b"\n\r\n" in block or block.startswith((b"\n", b"\r\n"))
+
+
+def _single_spaced(text: bytes) -> bytes:
+    if b"\n\r\n" in text:
+        # Not by a regular expression, which would remember every line of a run.
+        found = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(found == ord("\n"))
+        returns = ends[1:][(ends[1:] - ends[:-1] == 2) & (found[ends[1:] - 1] == ord("\r"))]
+        kept = np.ones(len(text), bool)
+        kept[returns] = kept[returns - 1] = False
+        text = found[kept].tobytes()
+    return re.sub(rb"\n\n+", b"\n", text) if b"\n\n" in text else text
 
 
 def sniffed(header: str) -> str:
@@ -216,10 +241,9 @@ def sniffed(header: str) -> str:
 
 def _header_text(blocks: RecordBlocks) -> str:
     name = blocks.stream.name
+    blocks.skip_blank_lines()
     record = blocks.first_record()
-    while record and not record.strip():
-        record = blocks.first_record()
-    if not record:
+    if not record.strip():
         raise TableError(f"{name} is empty; a table begins with a line of column names.")
     if b"\0" in record:
         raise TableError(

@@ -138,7 +138,7 @@ class TableDetector(CalibratedDetector):
         strange = self._fit(X, lambda detector, rows: judged.append(detector.fit_predict(rows)))
         alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
         # Left out, they would have a cell such as no other row has.
-        alarms[strange] = -LARGEST < self.calibration_.threshold(self.alpha)
+        alarms[strange] = self.calibration_.threshold(self.alpha) > -LARGEST
         return np.where(alarms, -1, 1)
 
     def _fit(self, X: Any, fit: Callable[[CalibratedDetector, Floats], object]) -> Ints:

@@ -129,7 +129,8 @@ class TableEncoder:
         Encoded
         """
         table = as_frame(frame)
-        absent = [column.name for column in self.columns if column.name not in table.columns]
+        there = set(table.columns)
+        absent = [column.name for column in self.columns if column.name not in there]
         if absent:
             raise ValueError(
                 f"the table lacks {_listed(absent)}, which the detector was fitted with; it has "
@@ -247,13 +248,14 @@ def learn_encoder(
             )
     if not isinstance(min_count, int) or isinstance(min_count, bool) or min_count < 1:
         raise ValueError(f"min_count must be an integer >= 1, got {min_count!r}.")
-    used = [name for name in table.columns if name not in {*ids, *drop}]
+    left_out, as_category = {*ids, *drop}, set(categories)
+    used = [name for name in table.columns if name not in left_out]
     if not used or not table.height:
         raise ValueError(
             f"a detector needs rows and columns to learn from, but the table has {table.height} rows and "
             f"{len(used)} columns (beside ids and dropped ones)."
         )
-    learned = [_learn(table[name], min_count, is_category=name in categories) for name in used]
+    learned = [_learn(table[name], min_count, is_category=name in as_category) for name in used]
     columns = [found.column for found in learned]
     if not any(column.width for column in columns):
         raise ValueError(
@@ -272,6 +274,9 @@ def _is_plain(column: Column) -> bool:
 
 def _learn(series: pl.Series, min_count: int, *, is_category: bool) -> Learned:
     kind, name = series.dtype, series.name
+    if kind == pl.String and not is_category and all_numbers(series):
+        # The most common by far, and dates are no numbers.
+        return NumberColumn.learn(series)
     is_date = kind.is_temporal() and not isinstance(kind, pl.Duration)
     if is_date or (kind == pl.String and not is_category and all_dates(series)):
         raise ValueError(
@@ -283,7 +288,7 @@ def _learn(series: pl.Series, min_count: int, *, is_category: bool) -> Learned:
         return Learned(EmptyColumn(name), np.empty(0, dtype=np.int64))
     text = kind == pl.String
     is_number = kind.is_numeric() or isinstance(kind, pl.Duration)
-    if not is_category and (is_number or (text and all_numbers(series))):
+    if not is_category and is_number:
         return NumberColumn.learn(series)
     if text or kind.is_numeric() or kind == pl.Boolean or isinstance(kind, (pl.Categorical, pl.Enum)):
         return CategoryColumn.learn(series, min_count)
@@ -295,7 +300,8 @@ def _learn(series: pl.Series, min_count: int, *, is_category: bool) -> Learned:
 
 def _names(parameter: str, names: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:
     found = (names,) if isinstance(names, str) else tuple(names)
-    absent = [name for name in found if name not in table.columns]
+    there = set(table.columns)
+    absent = [name for name in found if name not in there]
     if absent:
         raise ValueError(
             f"{parameter} names {_listed(absent)}, which the table lacks; it has {_listed(table.columns)}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -80,7 +81,7 @@ def _checked_name(name: str) -> str:
 
 
 def _check_names(names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    twice = sorted(name for name, n in Counter(names).items() if n > 1)
     if twice:
         raise ValueError(
             f"column names must differ, but {', '.join(map(repr, twice))} comes twice; rename one."

@@ -140,14 +140,15 @@ class JsonLinesReader(TableReader):
 
     def _fitted(self, frame: pl.DataFrame, block: bytes) -> pl.DataFrame:
         """Return the columns of the first batch; those that are not there are missing."""
+        known, there = set(self.columns), set(frame.columns)
         for name in frame.columns:
-            if name not in self.columns:
+            if name not in known:
                 line = self._line_of_key(block, name)
                 raise TableError(
                     f"{self.name}, line {line}: a new key {name!r}, of which the first rows know nothing. "
                     f"Give it to the first row too (null will do), or read larger batches."
                 )
-        missing = [name for name in self.columns if name not in frame.columns]
+        missing = [name for name in self.columns if name not in there]
         return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in missing).select(
             self.columns
         )

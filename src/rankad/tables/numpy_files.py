@@ -18,6 +18,7 @@ __all__ = ["NumpyReader"]
 
 _CHOSEN = "X"
 _ALLOWED = "biufUM"
+_PIECE_BYTES = 1 << 20
 
 
 class NumpyReader(TableReader):
@@ -113,7 +114,11 @@ class NumpyReader(TableReader):
 
     def _read(self, n_values: int) -> np.ndarray[Any, Any]:
         with blamed_on(f"{self.name} cannot be read (is it damaged or cut off?)"):
-            data = self._bytes.read(n_values * self._kind.itemsize)
+            # In pieces: of an archive, a read of all of it would hold it twice.
+            data, missing = bytearray(), n_values * self._kind.itemsize
+            while missing and (piece := self._bytes.read(min(_PIECE_BYTES, missing))):
+                data += piece
+                missing -= len(piece)
         if len(data) < n_values * self._kind.itemsize:
             raise TableError(
                 f"{self.name} is cut off: it ends before row {self.total:,}, the last that it promises."
