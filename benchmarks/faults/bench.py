@@ -171,7 +171,7 @@ class Bench:
 
 
 def _make_good(folder: Path) -> None:
-    """Write tables (normal, new, long) and models (of a table, of an array, with a near field)."""
+    """Write tables (of 25 to 3,000 rows) and models (of a table, of an array, with a near field)."""
     import modelfile_cases
     from benchmarks.faults.worker import QUICK
     from malformed_cases import frame, numbers
@@ -179,6 +179,7 @@ def _make_good(folder: Path) -> None:
 
     frame(60, 0).write_csv(folder / "normal.csv")
     frame(400, 3).write_csv(folder / "many.csv")
+    frame(1_000, 4).write_csv(folder / "more.csv")
     frame(25, 1).write_csv(folder / "new.csv")
     frame(3_000, 2).write_csv(folder / "long.csv")
     texts = frame(60, 0)
