@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 from rankad.copies import count_places
-from rankad.neighbors import Neighbors
+
+if TYPE_CHECKING:
+    from rankad.neighbors import Neighbors
 
 __all__ = ["few_places", "is_in_doubt", "warn_of_split"]
 
