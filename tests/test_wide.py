@@ -248,6 +248,8 @@ def test_distinct_rows_are_counted_beyond_the_first_few():
 # ---------------------------------------------------------------------------------------------- the detector
 
 
+# The rows are drawn with replacement, so that many come more than once.
+@pytest.mark.filterwarnings("ignore:Calibrated by a split:UserWarning")
 @pytest.mark.parametrize("name", ["one-hot", "offsets of 1e8", "two clusters apart"])
 def test_wide_fits_are_the_same_for_any_number_of_jobs_and_rows_score_alike_alone(few_folds, name):
     rng = np.random.default_rng(8)

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from rankad.copies import count_places
+from rankad.ranks import auto_neighbors
 
 if TYPE_CHECKING:
     from rankad.neighbors import Neighbors
@@ -29,7 +30,10 @@ def few_places(neighbors: Neighbors) -> str | None:
     Then a few places decide for all rows. On average the rate of false alarms is what it should be, but that
     of a single fit may be far from it, and farther than its bound says.
     """
-    n, n_places = len(neighbors.indices), count_places(neighbors.distances, neighbors.indices)
+    n = len(neighbors.indices)
+    # More rows than these are a cluster like any other.
+    most = 2 * auto_neighbors(n // 2) + 1
+    n_places = count_places(neighbors.distances[:, :most], neighbors.indices[:, :most])
     if n_places >= _FEWEST_PLACES * n:
         return None
     return f"{n} rows lie in only {n_places} places, which are far apart next to how wide they are"
