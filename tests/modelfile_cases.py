@@ -88,3 +88,43 @@ def with_header(data, edit):
     header = json.loads(outer["__metadata__"]["rankad"])
     edited = edit(header)
     return signed(outer, body, json.dumps(header if edited is None else edited))
+
+
+# What a forger might write in place of a value.
+STRANGE = (
+    None,
+    True,
+    -1,
+    0,
+    7,
+    2**62,
+    2**200,
+    1e308,
+    -0.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "x" * 99,
+    [],
+    {},
+    [[]],
+)
+
+
+def change_somewhere(header, rng, strange=STRANGE):
+    """Replace, change or drop a value at a random place of a JSON value."""
+    new = strange[rng.integers(len(strange))]
+    here, path = header, []
+    while isinstance(here, dict | list) and len(here) and (rng.random() < 0.8 or not path):
+        keys = list(here) if isinstance(here, dict) else range(len(here))
+        path.append((here, keys[int(rng.integers(len(keys)))]))
+        here = here[path[-1][1]]
+    holder, key = path[-1]
+    if rng.random() < 0.3:
+        del holder[key]
+    elif isinstance(here, float) and rng.random() < 0.5:
+        holder[key] = here * float(np.exp(rng.normal()))
+    elif isinstance(here, int) and rng.random() < 0.5:
+        holder[key] = here + int(rng.integers(-3, 4))
+    else:
+        holder[key] = new

@@ -159,6 +159,6 @@ def test_the_demonstration_writes_over_nothing_but_its_own(capsys, tmp_path):
     theirs.write_text("a,b\n1,2\n")
     said = call(capsys, "demo", "--out", tmp_path)
     assert said.status == 1
-    assert f"{theirs} is there already, and not from here; name another folder." in said.err
+    assert f"{theirs} was there before and is not the demo's; name another folder." in said.err
     assert theirs.read_text() == "a,b\n1,2\n"
     assert [path.name for path in tmp_path.iterdir()] == ["normal.csv"]

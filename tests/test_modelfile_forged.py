@@ -290,43 +290,6 @@ def _setting(where, value):
     return edit
 
 
-def _mutated(header, rng):
-    """Replace, drop or add something at a random place of a JSON value."""
-    strange = [
-        None,
-        True,
-        -1,
-        0,
-        7,
-        2**62,
-        2**200,
-        1e308,
-        -0.5,
-        float("nan"),
-        float("inf"),
-        "",
-        "x" * 99,
-        [],
-        {},
-        [[]],
-    ]
-    new = strange[rng.integers(len(strange))]
-    here, path = header, []
-    while isinstance(here, dict | list) and len(here) and (rng.random() < 0.8 or not path):
-        keys = list(here) if isinstance(here, dict) else range(len(here))
-        path.append((here, keys[int(rng.integers(len(keys)))]))
-        here = here[path[-1][1]]
-    holder, key = path[-1]
-    if rng.random() < 0.3:
-        del holder[key]
-    elif isinstance(here, float) and rng.random() < 0.5:
-        holder[key] = here * float(np.exp(rng.normal()))
-    elif isinstance(here, int) and rng.random() < 0.5:
-        holder[key] = here + int(rng.integers(-3, 4))
-    else:
-        holder[key] = new
-
-
 def _mutated_array(array, rng):
     flat = array.reshape(-1)
     strange = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1e308, 5e-324, 2.0**62]
@@ -357,7 +320,7 @@ def test_hundreds_of_signed_forgeries_are_refused_or_harmless(request, whose, tm
     n = 400
     for turn in range(n):
         if turn % 2:
-            data = cases.with_header(model_bytes, lambda header: _mutated(header, rng))
+            data = cases.with_header(model_bytes, lambda header: cases.change_somewhere(header, rng))
         else:
             name = names[int(rng.integers(len(names)))]
             data = _with_array(model_bytes, name, lambda array: _mutated_array(array, rng))
@@ -430,7 +393,7 @@ def test_forged_tables_are_refused_or_harmless(tmp_path):
     table_detector.save(path)
     data, refused = path.read_bytes(), 0
     for _ in range(300):
-        path.write_bytes(cases.with_header(data, lambda header: _mutated(header["table"], rng)))
+        path.write_bytes(cases.with_header(data, lambda header: cases.change_somewhere(header["table"], rng)))
         try:
             detector = load(path)
         except ModelFileError:

@@ -13,15 +13,11 @@ import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.compiler_lock import global_compiler_lock
 
+from rankad._threads import held_over_forks
+
 __all__ = ["compiled"]
 
-if hasattr(os, "register_at_fork"):
-    # A child process never gets the compiler in the middle of another thread's work.
-    os.register_at_fork(
-        before=global_compiler_lock.acquire,
-        after_in_parent=global_compiler_lock.release,
-        after_in_child=global_compiler_lock.release,
-    )
+held_over_forks(global_compiler_lock)
 
 _DIGEST = 32
 
@@ -119,8 +115,8 @@ def _say_once(why: str) -> None:
     if not _said:
         _said = True
         warnings.warn(
-            f"Compiled in memory, as every new process will: {why}. To compile once and for all, set the "
-            f"environment variable NUMBA_CACHE_DIR to a folder that can be written to.",
+            f"Compiled in memory: {why}, so that every new process compiles again. To compile only once, set "
+            f"the environment variable NUMBA_CACHE_DIR to a folder that can be written to.",
             UserWarning,
             stacklevel=2,
         )

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["importing", "in_blocks", "made_once", "n_threads", "one_blas_thread"]
+__all__ = ["held_over_forks", "importing", "in_blocks", "made_once", "n_threads", "one_blas_thread"]
 
 T = TypeVar("T")
 
@@ -79,13 +79,19 @@ def _after_fork() -> None:
         _set_threads(_threads_before)
 
 
-# Held while modules are imported that take long to import.
+# Held while modules are imported that take long to import, so that a child never gets half a module.
 importing = threading.RLock()
 
-if hasattr(os, "register_at_fork"):
-    # A child never gets a lock in the hands of a thread that it does not have, nor half a module.
-    for lock in (_lock, importing):
+
+def held_over_forks(lock: Any) -> None:
+    """Have a fork wait for a lock: a child never gets it in the hands of a thread that it does not have."""
+    if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+held_over_forks(_lock)
+held_over_forks(importing)
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 

@@ -62,14 +62,14 @@ def demo(
 
 
 def _check_folder(out: Path, tables: dict[str, str]) -> None:
-    """Refuse a folder with files of these names that are somebody else's: tables like no example's."""
+    """Refuse a folder that has files of these names which the demo did not write."""
     for name, text in tables.items():
         path = out / name
         if path.exists() and path.read_bytes() != text.encode():
-            raise FileExistsError(f"{path} is there already, and not from here; name another folder.")
+            raise FileExistsError(f"{path} was there before and is not the demo's; name another folder.")
     made = [name for name in _MADE if (out / name).exists()]
     if made and not all((out / name).exists() for name in tables):
-        raise FileExistsError(f"{out / made[0]} is there already, and not from here; name another folder.")
+        raise FileExistsError(f"{out / made[0]} was there before and is not the demo's; name another folder.")
 
 
 def _print_caught(out: Path, example: Example) -> None:

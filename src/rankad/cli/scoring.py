@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import LARGEST, Bools, Floats
+from rankad._files import is_stream
 from rankad.cli.model import load_for
 from rankad.cli.scan import Batch, Explained, MostAbnormal, explained, of_table, scan, warn_of_unused
 from rankad.cli.screen import Meter, metered, screen
@@ -215,7 +215,7 @@ def _warn_if_silent(detector: TableDetector) -> None:
 def _out_format(plan: Plan, reader: TableReader) -> str | None:
     """Return the format by the name of the file; where there is no name, that of the table."""
     assert plan.out is not None
-    if plan.to_stdout or (os.path.exists(plan.out) and not os.path.isfile(plan.out)):
+    if plan.to_stdout or is_stream(plan.out):
         return reader.format if reader.format in ("tsv", "jsonl") else "csv"
     return format_of(plan.out)
 

@@ -11,7 +11,7 @@ from rankad.ranks import auto_neighbors
 if TYPE_CHECKING:
     from rankad.neighbors import Neighbors
 
-__all__ = ["few_places", "is_in_doubt", "warn_of_split"]
+__all__ = ["few_places", "is_in_doubt", "most_in_a_place", "warn_of_split"]
 
 # Half of fewer rows would be too few to train on; of more, chance averages out.
 _FEW_ROWS, _MANY_ROWS = 100, 500
@@ -24,6 +24,11 @@ def is_in_doubt(n: int) -> bool:
     return _FEW_ROWS <= n < _MANY_ROWS
 
 
+def most_in_a_place(n: int) -> int:
+    """Return how many of `n` rows share a place with another at most; more are a cluster like any other."""
+    return 2 * auto_neighbors(n // 2) + 1
+
+
 def few_places(neighbors: Neighbors) -> str | None:
     """Return why a split is better if rows share places, like copies or rows of tiny clusters; else None.
 
@@ -31,12 +36,11 @@ def few_places(neighbors: Neighbors) -> str | None:
     of a single fit may be far from it, and farther than its bound says.
     """
     n = len(neighbors.indices)
-    # More rows than these are a cluster like any other.
-    most = 2 * auto_neighbors(n // 2) + 1
+    most = most_in_a_place(n)
     n_places = count_places(neighbors.distances[:, :most], neighbors.indices[:, :most])
     if n_places >= _FEWEST_PLACES * n:
         return None
-    return f"{n} rows lie in only {n_places} places, which are far apart next to how wide they are"
+    return f"{n} rows lie in only {n_places} places: many are equal, or nearly so, and far from all others"
 
 
 def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:

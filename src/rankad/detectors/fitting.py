@@ -411,8 +411,9 @@ class RankFit:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
         What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
-        scaling, K, the bandwidth's multiple, the weight of the pairs, and, for columns in which their
-        bandwidths are alike, the unit of distances to landmarks: so equally far is equally far in every fold.
+        scaling, K, the weight of the pairs, the bandwidth where columns are scaled alike (else its multiple),
+        and, for columns in which their bandwidths are alike, the unit of distances to landmarks: so equally
+        far is equally far in every fold.
 
         A row that the kernel cannot tell from another calibrates with no more than its own final score. Such
         rows form a plateau, on which scores left out differ by next to nothing. The final plateau might lie

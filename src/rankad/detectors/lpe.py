@@ -14,7 +14,7 @@ from rankad._checks import check_choice, check_run, check_unit, resolve_neighbor
 from rankad._threads import importing
 from rankad.calibration import Calibration, Kind
 from rankad.detectors.base import CalibratedDetector
-from rankad.detectors.doubt import few_places, is_in_doubt, warn_of_split
+from rankad.detectors.doubt import few_places, is_in_doubt, most_in_a_place, warn_of_split
 from rankad.detectors.rows import validate_rows
 from rankad.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.scaling import Scaling, fit_scaling
@@ -24,8 +24,6 @@ __all__ = ["KLPE", "EpsilonLPE"]
 _LEAST_ROWS = 4
 # Up to this many rows each is left out of the scaling too; of more, those that move it.
 _SMALL = 1_000
-# Rows that share a place are looked for among so many neighbours.
-_PLACE = 50
 # The share of rows that the automatic radius leaves with enough neighbours: few may tie at none.
 _RADIUS_QUANTILE = 0.95
 # A row with this share of a column's squares moves its standard deviation by half a per cent.
@@ -124,7 +122,7 @@ class _LocalDensityDetector(CalibratedDetector):
         if not is_in_doubt(n) or n // 2 < self._n_needed():
             return False
         scaled = fit_scaling(rows, self.scaling).apply(rows)
-        reason = few_places(nearest_neighbors(scaled, min(_PLACE, n - 1), n_jobs=self.n_jobs))
+        reason = few_places(nearest_neighbors(scaled, most_in_a_place(n), n_jobs=self.n_jobs))
         if reason is not None:
             warn_of_split(reason, "leave-one-out", stacklevel=4)
         return reason is not None

@@ -79,8 +79,8 @@ class RankAD(CalibratedDetector):
     calibration : {"cross-fit", "split", "in-sample"}, default="cross-fit"
         Which nominal scores new ones are compared with. "cross-fit": each training row's from a model fitted
         without its fold, scaling, ranks and landmarks included. Of 100 to 500 rows, it falls back to "split"
-        with a warning where the score follows single rows or where rows take few different values: then the
-        rate of one fit can be far from what is asked for. "split": half of the rows train, the others
+        with a warning where the score follows single rows or where rows lie in few places, as copies do: then
+        the rate of one fit can be far from what is asked for. "split": half of the rows train, the others
         calibrate; exactly valid. "in-sample": the training rows' own, as in the paper; raises more false
         alarms than asked for. Rows beyond the 5,000 used for training calibrate in any case, but for
         those that rank them (`reference_rows_`).
@@ -94,7 +94,7 @@ class RankAD(CalibratedDetector):
         those farthest from their K-th nearest neighbour (on standardized columns, if `scaling` is "auto"),
         with a K so large that no cluster of suspects can vouch for itself. The promise changes: if they were
         nominal after all, as many more false alarms are raised, up to ``alpha + trim`` in all (see
-        `false_alarm_bound`).
+        `false_alarm_bound`); more where whole clusters of a few rows are left out.
     random_state : int, RandomState or None
         Same seed, same answer, whatever `n_jobs`.
     n_jobs : int or None
@@ -250,6 +250,7 @@ class RankAD(CalibratedDetector):
             left_out = fit.left_out_scores()
         if left_out is not None:
             alarms[self.training_rows_] &= left_out < self.calibration_.threshold(self.alpha)
+        if left_out is not None and self.repeated_rows_.size:
             repeats = find_repeats(validate_rows(self, X, reset=False))
             alarms[repeats.copies] = alarms[repeats.originals]
         return np.where(alarms, -1, 1)
