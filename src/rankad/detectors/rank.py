@@ -357,9 +357,8 @@ class RankAD(CalibratedDetector):
         n_trimmed = 0 if self.recalibrated_ else len(self.trimmed_rows_)
         if self.calibration_.kind == "in-sample":
             return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
-        n_used = self.n_samples_fit_ - len(self.repeated_rows_) - n_trimmed
-        share = self.calibration_.scores.size / n_used
-        return beta_bound(self.calibration_, alpha, delta, n_trimmed, share)
+        n_different = self.n_samples_fit_ - len(self.repeated_rows_)
+        return beta_bound(self.calibration_, alpha, delta, n_trimmed, n_different)
 
     def _plan(self) -> Plan:
         """Check every parameter before any work is done."""
