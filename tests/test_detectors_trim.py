@@ -136,7 +136,7 @@ def test_the_bound_counts_trimmed_rows_as_a_region_of_nominal_ones():
 
 
 def test_no_ball_of_so_many_rows_holds_more_than_the_law_says():
-    """The sparsest of all balls that hold so many rows, on the line, where the share it holds is its length."""
+    """On the line between 0 and 1, where the share that a ball holds is its length."""
     n, t, n_samples, n_above = 300, 6, 400, 0
     limit = beta.isf(0.05 / n, t, n - t)
     rng = np.random.default_rng(0)

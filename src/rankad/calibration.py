@@ -44,9 +44,9 @@ UNKNOWN = (
 )
 
 TRIMMED = (
-    ". The {n_trimmed} rows trimmed count as nominal rows of one region, in which every row is an alarm: so it "
-    "is at worst, and if they were anomalies, there are fewer false alarms. That region has up to {mass:.3g} of "
-    "all nominal rows, by the law of the most sparsely filled ball around any of the rows"
+    ". The {n_trimmed} rows trimmed count as nominal rows of one region, in which every row is an alarm: so "
+    "it is at worst, and if they were anomalies, there are fewer false alarms. That region has up to "
+    "{mass:.3g} of all nominal rows, by the law of the sparsest ball around any of the rows"
 )
 ADDED = ". The {n_trimmed} rows trimmed are added as their share"
 
@@ -168,11 +168,11 @@ def beta_bound(
 ) -> FalseAlarmBound:
     """Bound the realised false-alarm rate by the law of the r-th smallest of n independent scores.
 
-    Rows that were trimmed, of `n_samples` in all, are at worst all the nominal rows that fell into one region,
-    in which every row is now an alarm. They are those that looked sparsest, so the region may hold more of all
-    nominal rows than their share. For a ball around one row that holds t rows in all, the share that it holds
-    of all nominal rows is at most a Beta(t, n_samples - t) variable; half of delta goes to the sparsest of
-    these balls.
+    Rows that were trimmed, of `n_samples` in all, are at worst all the nominal rows that fell into one
+    region, in which every row is now an alarm. They are those that looked sparsest, so the region may hold
+    more of all nominal rows than their share. For a ball around one row that holds t rows in all, the share
+    that it holds of all nominal rows is at most a Beta(t, n_samples - t) variable; half of delta goes to the
+    sparsest of these balls.
     """
     n, r = calibration.scores.size, calibration.n_below(alpha)
     if r == 0:
