@@ -52,9 +52,7 @@ def spoken(verdict: TableVerdict, pen: Pen) -> Spoken:
     text = [*_shape(overall), *_columns(verdict, pen)]
     title = _title(overall, pen)
     if not overall.is_off and verdict.is_off:
-        title = (
-            f"The table has moved, though there are no more alarms than chance allows at {_at(overall, pen)}"
-        )
+        title = f"No more alarms than chance allows at {_at(overall, pen)}, but the table has moved"
     if overall.kind in ("more", "some", "fewer") and not verdict.has_rows:
         text.append("The model was saved without rows, so the column that is to blame cannot be named.")
     elif overall.kind in ("more", "some") and not columns:
@@ -132,7 +130,11 @@ def _title(overall: Verdict, pen: Pen) -> str:
     if overall.kind == "more" and share > _MOST_OF_ALL:
         which = "All rows are" if share == 1 else f"{pen.percent(_two(share))} of all rows are"
         return f"{which} alarms, at a false-alarm rate of {_at(overall, pen)}"
-    return _PHRASES[overall.kind]
+    title, span = _PHRASES[overall.kind], overall.usual
+    if overall.kind in ("more", "fewer"):
+        held = f"{count(overall.n_alarms)} of {count(overall.n_rows)} rows"
+        return f"{title}: {held}, where {count(span.low)} to {count(span.high)} are usual"
+    return title
 
 
 def _shape(overall: Verdict) -> list[str]:
@@ -153,6 +155,8 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
     name, how = pen.cell(lead.column), spoken_of(lead, pen)
     end = "" if how.endswith("?") else "."
     begin = "The table has moved, chiefly in column" if lead.moved else "Column"
+    if lead.moved and not verdict.overall.is_off:
+        begin = "It has moved chiefly in column"
     text = [f"{begin} {name}: {how}{end}"]
     n = verdict.n_looked
     alarms = f"the {count(n)} alarms that were looked at"
