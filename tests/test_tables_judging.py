@@ -1,5 +1,6 @@
 """The verdict on tables: faults planted in a known column are named, and nominal tables are left alone."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from rankad import KLPE, RankAD, TableDetector
+from rankad.tables.columns import NumberColumn
 from rankad.tables.judging import Watch, chance_of
 from rankad.verdict import LEVEL
 from verdict_cases import CASES, N_NEW, N_NORMAL, QUICK, counted, fitted, judged, machine
@@ -128,3 +130,27 @@ def test_the_watch_keeps_few_rows(few_folds):
     assert verdict.n_compared == 2_000
     assert verdict.n_looked == 200
     assert verdict.columns[0].column == "number"
+
+
+class TimeColumn(NumberColumn):
+    """A column of times: a stand-in that is encoded as a number is."""
+
+    kind = "time"
+
+
+def test_a_time_that_goes_on_is_no_move(few_folds):
+    def make(n, rng, first=0):
+        return gaussian(n, rng).with_columns(pl.Series("hour", (np.arange(n) + first) % 24.0))
+
+    rng = np.random.default_rng(12)
+    detector = fitted(make, rng)
+    night = make(400, rng).with_columns(hour=pl.Series(np.arange(400) % 6.0))
+    assert judged(detector, night).columns[0].column == "hour"
+    # The same column as one of times: a table of the night is what it is.
+    columns = tuple(
+        TimeColumn(**vars(column)) if column.name == "hour" else column
+        for column in detector.encoder_.columns
+    )
+    detector.encoder_ = replace(detector.encoder_, columns=columns)
+    verdict = judged(detector, night)
+    assert not any(column.column == "hour" and column.moved for column in verdict.columns)

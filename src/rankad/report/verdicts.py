@@ -85,6 +85,8 @@ def spoken_of(column: MovedColumn, pen: Pen) -> str:
             f"{pen.cell(column.value)} comes in {pen.percent(_two(column.share))} of the rows, in "
             f"{pen.percent(_two(column.nominal_share))} of normal rows"
         )
+    if column.how == "time":
+        return "alarms come at hours, on weekdays or in seasons in which normal rows are few or other ones"
     if column.how == "beyond":
         return "in most alarms it has a value at or beyond the edge of the normal ones"
     if column.how == "together":

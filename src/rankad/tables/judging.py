@@ -38,8 +38,8 @@ _MOST_NAMED = 5
 _EDGE = 0.002
 
 How: TypeAlias = Literal[
-    "strange", "missing", "swapped", "category", "beyond", "together", "constant", "goes on", "scaled",
-    "moved", "spread", "other",
+    "strange", "missing", "swapped", "category", "time", "beyond", "together", "constant", "goes on",
+    "scaled", "moved", "spread", "other",
 ]  # fmt: skip
 
 
@@ -62,9 +62,9 @@ class MovedColumn(NamedTuple):
         The share that has a number there at or beyond the edge of nominal ones.
     how : str
         In what way: "strange" cells, "missing" ones, "swapped" with another column, a "category" that comes
-        more or less often, values "beyond" those of nominal rows in the alarms alone, usual values that do
-        not go "together" with those of other columns; the others
-        are those of `rankad.shifts.NumberShift`.
+        more or less often, a "time" of the day or the year, values "beyond" those of nominal rows in the
+        alarms alone, usual values that do not go "together" with those of other columns; the others are
+        those of `rankad.shifts.NumberShift`.
     share, nominal_share : float
         Of strange or missing cells, or of the category.
     value : object
@@ -203,8 +203,9 @@ class _Compared:
         strange: Bools,
         cells: dict[str, list[Strange]],
         frames: tuple[pl.DataFrame, pl.DataFrame],
+        times: set[str],
     ) -> None:
-        self.names, self.rows = names, rows
+        self.names, self.rows, self._times = names, rows, times
         self._shifts = dict(zip(names, shifts, strict=True))
         self._strange = {name: strange[:, at] for at, name in enumerate(names)}
         self._cells, (self._scored, self._nominal) = cells, frames
@@ -229,10 +230,13 @@ class _Compared:
                 strange[begin + cell.row, place[cell.column]] = True
                 cells.setdefault(cell.column, []).append(cell)
         strange = strange[order]
-        groups = [*encoder.groups, *(() for _ in range(len(names) - len(encoder.names)))]
+        # A table is of one night or one season: that its times are no others is no move.
+        times = {column.name for column in encoder.columns if _is_time(column)}
+        known = dict(zip(encoder.names, encoder.groups, strict=True))
+        groups = [() if name in times else known.get(name, ()) for name in names]
         shifts = compare_columns(nominal, rows, groups, strange, encoder.n_alone, encoder.n_rows)
         frames = encoder.decode(rows), encoder.decode(nominal)
-        return cls(names, shifts, rows, strange, cells, frames)
+        return cls(names, shifts, rows, strange, cells, frames, times)
 
     def named(self, overall: Verdict, found: list[Explanation], alpha: float) -> list[MovedColumn]:
         """Return the columns to name, the most important first."""
@@ -269,6 +273,8 @@ class _Compared:
             example = Counter((cell.what, str(cell.value)) for cell in cells).most_common(1)[0][0]
             value = next(cell.value for cell in cells if (cell.what, str(cell.value)) == example)
             return column._replace(how="strange", share=len(cells) / n, value=value, what=example[0])
+        if name in self._times:
+            return column._replace(how="time")
         if not column.moved:
             return column._replace(how="beyond" if column.beyond >= _LEAST_SHARE else "together")
         if name not in self._scored.columns:
@@ -322,6 +328,10 @@ class _Compared:
             return False
         known = set(there.cast(pl.String).to_list())
         return sum(str(word) in known for word in words) > 0.9 * len(words)
+
+
+def _is_time(column: Any) -> bool:
+    return bool(column.kind == "time")
 
 
 def _shares(found: Sequence[Explanation], alpha: float) -> tuple[Counter[str], Counter[str]]:
