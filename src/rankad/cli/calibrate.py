@@ -11,6 +11,7 @@ from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Model, Quiet, Ta
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
+    from rankad.volumes import Span
 
 __all__ = ["calibrate"]
 
@@ -41,12 +42,13 @@ def calibrate(
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card
     from rankad.tables.files import open_table
+    from rankad.tables.judging import chance_of
 
     check_file(out, "--out", [table])
     with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
-        before, old = detector.calibration_, detector.false_alarm_bound()
+        before, old, chance = detector.calibration_, detector.false_alarm_bound(), chance_of(detector)
         frames = Frames(reader, detector, meter, "Calibrating")
         with frames.counted():
             detector.calibrate(frames)
@@ -57,12 +59,13 @@ def calibrate(
     detector.detector_.n_jobs = None
     as_saved(detector, card).save(out, rows=card.holds_rows)
     told = _Told(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
+    usual = chance.span(fresh.size, detector.alpha)
     if as_json:
         from rankad.cli.words import as_json as written
 
         typer.echo(written(told))
     elif not quiet:
-        _print(told)
+        _print(told, usual)
 
 
 class _Told(NamedTuple):
@@ -76,13 +79,11 @@ class _Told(NamedTuple):
     rows_before: int
 
 
-def _print(told: _Told) -> None:
+def _print(told: _Told, usual: Span) -> None:
     from rankad.cli.screen import plain_table, screen
     from rankad.cli.words import count, percent, promise, rows
-    from rankad.report.volumes import chance_alarms
 
     out, alpha = screen(), told.promise.alpha
-    usual = chance_alarms(told.rows, told.rows_before, alpha)
     verb = "was" if told.alarms_before == 1 else "were"
     out.print(
         f"Before, {count(told.alarms_before)} of these {rows(told.rows)} {verb} alarms at {percent(alpha)}; "

@@ -3,6 +3,6 @@
 from rankad.report.contents import Alarm, ModelFacts, ReportData
 from rankad.report.page import render
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.volumes import PValueSummary
+from rankad.volumes import PValueSummary
 
 __all__ = ["Alarm", "CategoryView", "ModelFacts", "NumericView", "PValueSummary", "ReportData", "render"]
