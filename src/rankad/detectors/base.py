@@ -6,9 +6,9 @@ import math
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar, overload
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -19,6 +19,7 @@ from rankad._checks import check_unit
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.copies import find_repeats, row_variates
 from rankad.detectors.rows import is_plain, validate_rows
+from rankad.detectors.signature import with_advice
 
 __all__ = ["CalibratedDetector"]
 
@@ -35,10 +36,17 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     calibration_: Calibration
     # Whether nominal scores are those of fresh rows (`calibrate`).
     recalibrated_: bool
+    # Parameters that it does not have, and what to do instead.
+    _elsewhere: ClassVar[Mapping[str, str]] = {}
     # No row can score lower.
     _least_score = -math.inf
     # Whether `_score` takes any plain array (`is_plain`) and scores rows NaN that are not finite.
     _marks_bad_rows = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = with_advice(cls.__init__, cls._elsewhere)  # type: ignore[method-assign]
 
     @abstractmethod
     def _score(self, rows: Floats) -> Floats:

@@ -166,8 +166,8 @@ class KLPE(_LocalDensityDetector):
         half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
-    random_state : int, RandomState or None
-        For "split".
+    random_state : int, RandomState or None, default=0
+        For "split". None draws another half for every fit.
     n_jobs : int or None
         Threads; None is one.
 
@@ -201,7 +201,7 @@ class KLPE(_LocalDensityDetector):
         statistic: str = "mean",
         calibration: str = "leave-one-out",
         scaling: str | None = "standard",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -263,8 +263,8 @@ class EpsilonLPE(_LocalDensityDetector):
         half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
-    random_state : int, RandomState or None
-        For "split".
+    random_state : int, RandomState or None, default=0
+        For "split". None draws another half for every fit.
     n_jobs : int or None
         Threads; None is one.
 
@@ -295,7 +295,7 @@ class EpsilonLPE(_LocalDensityDetector):
         radius: float | str = "auto",
         calibration: str = "leave-one-out",
         scaling: str | None = "standard",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha

@@ -95,8 +95,10 @@ class RankAD(CalibratedDetector):
         with a K so large that no cluster of suspects can vouch for itself. The promise changes: if they were
         nominal after all, as many more false alarms are raised, up to ``alpha + trim`` in all (see
         `false_alarm_bound`); more where whole clusters of a few rows are left out.
-    random_state : int, RandomState or None
-        Same seed, same answer, whatever `n_jobs`.
+    random_state : int, RandomState or None, default=0
+        Same seed, same answer, whatever `n_jobs`. The default is a number, other than in most of
+        scikit-learn, so that a row which is an alarm today is one tomorrow, if the detector is fitted on the
+        same rows again. None draws another seed for every fit.
     n_jobs : int or None
         Threads; None is one.
     verbose : bool, default=False
@@ -174,7 +176,7 @@ class RankAD(CalibratedDetector):
         calibration: str = "cross-fit",
         scaling: str | None = "auto",
         trim: float = 0.0,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
