@@ -39,7 +39,7 @@ def calibrate(
     from rankad.cli.model import as_saved, load_for
     from rankad.cli.scan import Frames, of_table
     from rankad.cli.screen import metered
-    from rankad.modelfile import read_card
+    from rankad.modelfile import read_card, save
     from rankad.tables.files import open_table
 
     check_file(out, "--out", [table])
@@ -55,7 +55,7 @@ def calibrate(
     n_alarms = int(np.count_nonzero(before.p_values(fresh) <= detector.alpha))
     card = read_card(model)
     detector.detector_.n_jobs = None
-    as_saved(detector, card).save(out, rows=card.holds_rows)
+    save(as_saved(detector, card), out, rows=card.holds_rows)
     told = _Told(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
     if as_json:
         from rankad.cli.words import as_json as written

@@ -52,6 +52,11 @@ def explain(
     with metered() as meter, open_table(table, format=format, delimiter=delimiter) as reader:
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
+        if not hasattr(detector.detector_, "scorer_"):
+            raise ValueError(
+                f"{model} holds a {type(detector.detector_).__name__}, which gives no reasons; models "
+                f"made by rankad fit do, and so does RankAD."
+            )
         if not hasattr(detector.detector_, "nominal_rows_"):
             raise ValueError(
                 f"{model} was saved without the rows that explanations take; fit it again, without "

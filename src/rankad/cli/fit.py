@@ -192,7 +192,7 @@ def _print_text(
     facts.show_header = False
     if card.n_trimmed:
         facts.add_row("left out", f"{rows(card.n_trimmed)} that lie farthest from the others (--trim)")
-    if card.selection is not None:
+    if card.selection is not None and card.bandwidth is not None:
         facts.add_row(
             "selected",
             f"{card.scaling or 'no further'} scaling, kernel width {card.bandwidth:.3g}; best of "
