@@ -291,7 +291,7 @@ def test_headers_of_near_fields_are_checked_too(near_bytes, where, value, reason
         ("klpe_bytes", "reference", lambda a: None, "lacks .*'reference'"),
         ("klpe_bytes", "reference", lambda a: a[:0], "its 0 reference rows are not of 120 rows"),
         ("klpe_bytes", "reference", lambda a: a[:, :2], r"shape \(120, 2\) where \(120, 3\) is needed"),
-        ("klpe_bytes", "reference", lambda a: np.vstack([a, a]), "its 240 reference rows are not of 120 rows"),
+        ("klpe_bytes", "reference", lambda a: np.vstack([a, a]), "240 reference rows are not of 120 rows"),
         ("klpe_bytes", "reference", _set((0, 0), np.nan), "not finite"),
         ("klpe_bytes", "reference", _set((0, 0), 1e300), "its reference rows hold numbers out of range"),
         ("klpe_bytes", "reference", lambda a: a + 1.0, "its rows are not those it tells"),

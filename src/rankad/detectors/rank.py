@@ -26,7 +26,7 @@ from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
     from rankad.detectors.fitting import RankFit
-    from rankad.explanations import Explanation
+    from rankad.showing import Explanations
     from rankad.scorer import KernelScorer
 
 __all__ = ["RankAD"]
@@ -319,7 +319,7 @@ class RankAD(CalibratedDetector):
         """The landmarks' coefficients in the score."""
         return self.scorer_.coefficients
 
-    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> list[Explanation]:
+    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
         """Say why rows are abnormal: column by column, by nominal rows nearby, and by a change that helps.
 
         Parameters
@@ -332,8 +332,9 @@ class RankAD(CalibratedDetector):
 
         Returns
         -------
-        list of Explanation
-            One for each row; see `rankad.explanations`.
+        Explanations
+            A list with one `Explanation` for each row (see `rankad.explanations`). It prints, and its
+            `to_frame` makes a data frame of it.
         """
         from rankad.explanations import explain
 

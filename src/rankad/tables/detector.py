@@ -20,7 +20,7 @@ from rankad.tables.encoding import TableEncoder, learn_encoder
 from rankad.tables.frames import as_frame
 
 if TYPE_CHECKING:
-    from rankad.explanations import Explanation
+    from rankad.showing import Explanations
 
 __all__ = ["TableDetector"]
 
@@ -263,7 +263,7 @@ class TableDetector(CalibratedDetector):
             f"has: drop the columns in which that is common, use more rows, or a larger alpha."
         )
 
-    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> list[Explanation]:
+    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
         """Say for each row which columns make it abnormal: see `rankad.explanations.explain`.
 
         Values are those of the table, and strange cells come first.
@@ -279,7 +279,9 @@ class TableDetector(CalibratedDetector):
 
         Returns
         -------
-        list of Explanation
+        Explanations
+            A list with one `Explanation` for each row. It prints, and its `to_frame` makes a data frame of
+            it.
         """
         from rankad.tables.explaining import explain_table
 
