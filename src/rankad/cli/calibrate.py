@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_file
+from rankad.cli.options import (
+    AsJson,
+    Delimiter,
+    Encoding,
+    Format,
+    Jobs,
+    Model,
+    Quiet,
+    Sheet,
+    Table,
+    Verbose,
+    check_file,
+)
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
@@ -25,6 +37,8 @@ def calibrate(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -43,7 +57,10 @@ def calibrate(
     from rankad.tables.files import open_table
 
     check_file(out, "--out", [table])
-    with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    with (
+        metered(quiet) as meter,
+        open_table(table, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet) as reader,
+    ):
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         before, old = detector.calibration_, detector.false_alarm_bound()

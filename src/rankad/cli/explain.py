@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankad.cli.options import Alpha, AsJson, Delimiter, Format, Jobs, Model, Table, Verbose
+from rankad.cli.options import Alpha, AsJson, Delimiter, Encoding, Format, Jobs, Model, Sheet, Table, Verbose
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +35,8 @@ def explain(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -49,7 +51,10 @@ def explain(
     from rankad.cli.words import as_json as written
     from rankad.tables.files import open_table
 
-    with metered() as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    with (
+        metered() as meter,
+        open_table(table, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet) as reader,
+    ):
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         if not hasattr(detector.detector_, "scorer_"):

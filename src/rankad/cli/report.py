@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankad.cli.options import Alpha, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_file
+from rankad.cli.options import (
+    Alpha,
+    Delimiter,
+    Encoding,
+    Format,
+    Jobs,
+    Model,
+    Quiet,
+    Sheet,
+    Table,
+    Verbose,
+    check_file,
+)
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
@@ -29,6 +41,8 @@ def report(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -46,7 +60,10 @@ def report(
     from rankad.tables.files import open_table
 
     check_file(out, "--out", [table, model], streams=True)
-    with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    with (
+        metered(quiet) as meter,
+        open_table(table, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet) as reader,
+    ):
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         level = detector.alpha if alpha is None else alpha

@@ -26,8 +26,8 @@ from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
     from rankad.detectors.fitting import RankFit
-    from rankad.showing import Explanations
     from rankad.scorer import KernelScorer
+    from rankad.showing import Explanations
 
 __all__ = ["RankAD"]
 
