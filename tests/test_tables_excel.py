@@ -47,6 +47,15 @@ def read(path, **options):
         return pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(table.columns, pl.String))
 
 
+def complaint(path):
+    """Return what reading says of a file, nothing if it can be read."""
+    try:
+        read(path)
+    except TableError as error:
+        return str(error)
+    return ""
+
+
 WHEN = datetime.datetime(2026, 3, 1, 10, 30)
 ROWS = [
     ["n", "x", "text", "zip", "day", "at", "ok", "mixed", "holes", 2026],
@@ -149,11 +158,8 @@ def test_damaged_files_are_errors_in_one_line(tmp_path):
         else:
             data = bytearray(rng.bytes(int(rng.integers(1, 400))))
         bad.write_bytes(data)
-        try:
-            read(bad)
-        except TableError as error:
-            assert str(bad) in str(error)
-            assert "\n" not in str(error)
+        said = complaint(bad)
+        assert not said or (str(bad) in said and "\n" not in said)
     bad.write_bytes(b"a,b\n1,2\n")
     with pytest.raises(TableError, match="cannot be read as an Excel workbook"):
         read(bad)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankad._arrays import Ints
 from rankad.tables.errors import TableError
@@ -14,9 +13,11 @@ from rankad.tables.json_lines import JsonLinesReader
 __all__ = ["ArrayLines", "JsonArrayReader"]
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_QUOTE, _COMMA, _NEWLINE, _RETURN, _SPACE = (ord(character) for character in '",\n\r ')
-_BLANKS = (_NEWLINE, _RETURN, _SPACE, ord("\t"))
-_OPEN, _CLOSE = (ord("["), ord("{")), (ord("]"), ord("}"))
+# What a byte may be to an array, by its value; most are nothing.
+_QUOTE, _COMMA, _LINE_END, _OPEN, _CLOSE = range(1, 6)
+_KINDS = np.zeros(256, np.uint8)
+for _kind, _bytes in ((_QUOTE, b'"'), (_COMMA, b","), (_LINE_END, b"\r\n"), (_OPEN, b"[{"), (_CLOSE, b"]}")):
+    _KINDS[list(_bytes)] = _kind
 
 
 class ArrayLines:
@@ -55,27 +56,30 @@ class ArrayLines:
         return self._lines(data) if data else b""
 
     def _lines(self, data: bytes) -> bytes:
-        text = np.frombuffer(_ESCAPE.sub(b"  ", data) if b"\\" in data else data, np.uint8)
-        quotes = text == _QUOTE
+        kinds = _KINDS[np.frombuffer(_ESCAPE.sub(b"  ", data) if b"\\" in data else data, np.uint8)]
+        at = np.flatnonzero(kinds)
+        kind = kinds[at]
+        quotes = kind == _QUOTE
         # A quote that opens counts itself; one that closes does not, and is neither here nor there.
         inside = (np.cumsum(quotes) + self._in_text) % 2 == 1
         outside = ~inside & ~quotes
-        opens, closes = outside & np.isin(text, _OPEN), outside & np.isin(text, _CLOSE)
+        opens, closes = outside & (kind == _OPEN), outside & (kind == _CLOSE)
         depth = self._depth + np.cumsum(opens.astype(np.int64) - closes)
-        self._check_end(text, np.flatnonzero(closes & (depth == 0)))
-        out = np.frombuffer(data, np.uint8).copy()
-        out[outside & ((text == _NEWLINE) | (text == _RETURN))] = _SPACE
-        out[outside & (text == _COMMA) & (depth == 1)] = _NEWLINE
         # The brackets of the array itself.
-        out[(opens & (depth == 1)) | (closes & (depth == 0))] = _SPACE
-        self._in_text, self._depth = bool(inside[-1]), int(depth[-1])
+        first, last = opens & (depth == 1), closes & (depth == 0)
+        self._check_end(data, at[last])
+        out = np.frombuffer(data, np.uint8).copy()
+        out[at[outside & (kind == _LINE_END) | first | last]] = ord(" ")
+        out[at[outside & (kind == _COMMA) & (depth == 1)]] = ord("\n")
+        if at.size:
+            self._in_text, self._depth = bool(inside[-1]), int(depth[-1])
         return out.tobytes()
 
-    def _check_end(self, text: NDArray[np.uint8], ends: Ints) -> None:
+    def _check_end(self, data: bytes, ends: Ints) -> None:
         """Raise for anything but blanks behind the array."""
-        behind = text[ends[0] + 1 :] if ends.size and not self._ended else text if self._ended else text[:0]
+        behind = data if self._ended else data[ends[0] + 1 :] if ends.size else b""
         self._ended = self._ended or bool(ends.size)
-        if not np.isin(behind, _BLANKS).all():
+        if behind.strip():
             raise TableError(
                 f"{self._name}: there is more behind the end of the JSON array. Put all objects into one "
                 f"array, or write one object a line."
