@@ -200,7 +200,7 @@ def test_arrays_that_are_not_used_are_named(capsys, tmp_path, monkeypatch):
         (["--id", "name"], 1, "ids names 'name', which the table lacks"),
         (["--id", "reading", "--trim", "0.7"], 2, "--trim"),
         (["--alpha", "1"], 2, "1 is not strictly between 0 and 1"),
-        (["--format", "excel"], 1, "format must be one of csv"),
+        (["--format", "papyrus"], 1, "format must be one of csv"),
     ],
 )
 def test_what_cannot_be_fitted_is_one_line(files, capsys, tmp_path, options, status, expected):
@@ -502,11 +502,13 @@ def test_the_shell_can_complete_commands_and_show_how():
     assert "_RANKAD_COMPLETE=complete_bash" in done.stdout
 
 
-@pytest.mark.parametrize("missing", ["typer", "polars", "jinja2"])
-def test_a_missing_extra_is_one_line_with_its_cure(files, missing):
+@pytest.mark.parametrize(
+    ("missing", "command"), [("typer", "score"), ("polars", "score"), ("jinja2", "report")]
+)
+def test_a_missing_extra_is_one_line_with_its_cure(files, tmp_path, missing, command):
     code = f"import sys; sys.modules[{missing!r}] = None; from rankad.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "score", files.new, "--model", files.model],
+        [sys.executable, "-c", code, command, files.new, "--model", files.model, "--out", tmp_path / "out"],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,

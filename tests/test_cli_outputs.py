@@ -97,7 +97,8 @@ def test_a_folder_is_no_file(copies, capsys, tmp_path, command):
 
 @pytest.mark.parametrize("command", ["score", "report"])
 def test_a_pipe_is_written_to(copies, capsys, tmp_path, command):
-    pipe, whole = tmp_path / "pipe.csv", tmp_path / "whole.csv"
+    suffix = "html" if command == "report" else "csv"
+    pipe, whole = tmp_path / f"pipe.{suffix}", tmp_path / f"whole.{suffix}"
     assert call(capsys, *commands(*copies, whole)[command], "--quiet").status == 0
     os.mkfifo(pipe)
     found = []
@@ -131,7 +132,7 @@ def test_a_model_is_saved_to_files_alone(copies, capsys, command):
 
 @pytest.mark.parametrize("command", ["score", "report", "calibrate", "fit"])
 def test_what_a_killed_run_left_is_cleared_by_the_next(copies, capsys, tmp_path, command, monkeypatch):
-    out = tmp_path / "out.csv"
+    out = tmp_path / ("out.html" if command == "report" else "out.csv")
     # A run that is killed cannot clear up, and its process is gone.
     monkeypatch.setattr("os.getpid", lambda: 2**22 + 1)
     monkeypatch.setattr("rankad._files.UnfinishedFile.abandon", lambda self: None)

@@ -1,7 +1,6 @@
 """The report: its counts against naive ones, its words, and the page in a real browser."""
 
 import base64
-import bisect
 import hashlib
 import itertools
 import math
@@ -15,16 +14,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom
 
-from rankad.calibration import Calibration, FalseAlarmBound, beta_bound, n_attainable
+from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.report import Alarm, CategoryView, ModelFacts, NumericView, PValueSummary, ReportData, render
 from rankad.report.charts import category_bars, column_histogram, gain_bar, p_value_histogram, value_strip
 from rankad.report.headline import headline
 from rankad.report.views import Counts
-from rankad.report.volumes import chance_alarms
 from rankad.report.wording import difference, plain
 from rankad.selection import SelectionTable
+from rankad.volumes import Chance
 
 # Explanations as rankad.explanations makes them, by hand.
 
@@ -134,82 +132,6 @@ def a_report(alpha=0.05, p_values=None, **parts):
     return ReportData(**{**given, **parts})
 
 
-# -------------------------------------------------------------------------------------------- how many alarms
-
-
-def test_a_summary_counts_as_numpy_does_however_the_batches_are_cut():
-    rng = np.random.default_rng(1)
-    p_values = np.concatenate([rng.integers(1, 1001, size=3000) / 1000, np.arange(1, 21) / 20, [1e-9]])
-    summary = PValueSummary.of(np.array_split(p_values, 7), 0.02)
-    assert summary == PValueSummary.for_levels(0.02).add(p_values)
-    assert summary.n_rows == len(p_values)
-    assert summary.levels == (0.1, 0.05, 0.02, 0.01, 0.001)
-    for alpha in summary.levels:
-        assert summary.n_alarms(alpha) == (p_values <= alpha).sum()
-    # Every bin holds its upper edge, so that sums of bins are counts of alarms.
-    for at in range(1, 21):
-        assert sum(summary.bins[:at]) == (p_values <= at / 20).sum()
-
-
-@pytest.mark.parametrize("bad", [0.0, -0.1, 1.0001, math.nan, math.inf])
-def test_what_is_no_p_value_is_refused(bad):
-    with pytest.raises(ValueError, match=r"p_values must lie in \(0, 1\]"):
-        PValueSummary.for_levels().add([0.5, bad])
-
-
-def test_a_level_must_be_one_that_was_counted():
-    with pytest.raises(ValueError, match=r"alpha must be a level that was counted.*for_levels\(0.02\)"):
-        PValueSummary.for_levels().n_alarms(0.02)
-    with pytest.raises(ValueError, match=r"alpha must be a number strictly between 0 and 1, got 1\.5"):
-        PValueSummary.for_levels(1.5)
-
-
-@pytest.mark.parametrize("n", [1, 9, 19, 20, 99, 999, 1999, 12345])
-def test_attainable_p_values_are_those_of_the_calibration(n):
-    calibration = Calibration.from_scores(np.arange(n), "split")
-    possible = np.unique(calibration.p_values(np.arange(-1, n)))
-    for alpha in (0.1, 0.05, 0.01, 0.001, 0.3, 0.999, 1 / (n + 1), 2 / (n + 1)):
-        assert n_attainable(n, alpha) == calibration.n_below(alpha) == np.sum(possible <= alpha)
-
-
-def _chance_by_drawing(n_rows, n, r):
-    """Quantiles of the number of rows below the r-th of n, from the places of n balls in a row of all."""
-    # At most k rows lie below the r-th nominal score if r of the first k + r scores are nominal.
-    return tuple(
-        bisect.bisect_left(range(n_rows + 1), share, key=lambda k: hypergeom.sf(r - 1, n_rows + n, n, k + r))
-        for share in (0.025, 0.975)
-    )
-
-
-@pytest.mark.parametrize(("n_rows", "n", "alpha"), [(40, 99, 0.1), (500, 200, 0.05), (3000, 999, 0.01)])
-def test_chance_alarms_have_the_quantiles_of_their_law(n_rows, n, alpha):
-    assert chance_alarms(n_rows, n, alpha) == _chance_by_drawing(n_rows, n, n_attainable(n, alpha))
-
-
-@pytest.mark.parametrize(("n", "alpha"), [(300, 0.1), (1999, 0.001), (999, 0.05)])
-def test_chance_alarms_of_many_rows_are_as_good_as_exact(n, alpha):
-    n_rows = 30_000
-    exact = _chance_by_drawing(n_rows, n, n_attainable(n, alpha))
-    np.testing.assert_allclose(chance_alarms(n_rows, n, alpha), exact, rtol=0.002, atol=1)
-
-
-def test_chance_alarms_cover_those_of_nominal_rows():
-    rng = np.random.default_rng(2)
-    n, n_rows, alpha, n_runs = 199, 300, 0.05, 2000
-    span = chance_alarms(n_rows, n, alpha)
-    inside = 0
-    for _ in range(n_runs):
-        p_values = Calibration.from_scores(rng.normal(size=n), "split").p_values(rng.normal(size=n_rows))
-        inside += span.low <= (p_values <= alpha).sum() <= span.high
-    # At least 95 %, within four standard deviations; discreteness adds at most the two end points.
-    assert 0.95 - 4 * math.sqrt(0.05 * 0.95 / n_runs) <= inside / n_runs <= 0.98
-
-
-def test_no_alarm_by_chance_where_none_can_be():
-    assert chance_alarms(1000, 99, 0.001) == (0, 0)
-    assert chance_alarms(0, 999, 0.05) == (0, 0)
-
-
 # ----------------------------------------------------------------------------------------------- what is said
 
 
@@ -217,41 +139,43 @@ def test_no_alarm_by_chance_where_none_can_be():
     ("n_alarms", "verdict", "said"),
     [
         (200, "more", "There are 200, about 150 more than that"),
-        (52, "usual", "There are 52: taken together, these rows look like nominal ones"),
+        (52, "usual", "There are 52. Some rows may be abnormal all the same"),
+        (72, "usual", "There are 72, which is unusual, but chance explains it"),
         (3, "fewer", "There are 3. Rows that vary less"),
         (1, "fewer", "There is one. Rows"),
         (0, "fewer", "There are none. Rows"),
     ],
 )
 def test_the_headline_holds_alarms_against_chance(n_alarms, verdict, said):
-    p_values = np.append(np.full(n_alarms, 0.03), np.full(1000 - n_alarms, 0.5))
+    p_values = np.append(np.full(n_alarms, 0.03), np.linspace(0.051, 1, 1000 - n_alarms))
     head = headline(a_report(p_values=p_values, columns=[]))
     assert head.verdict == verdict
     assert said in head.text
     assert (head.n_alarms, head.n_rows, head.expected) == (str(n_alarms), "1,000", "50")
     assert "about 50 alarms" in head.text
-    low, high = _chance_by_drawing(1000, 999, 50)
-    assert f"between {low} and {high}." in head.text
+    span = Chance(999).span(1000, 0.05)
+    assert f"between {span.low} and {span.high}." in head.text
+    assert head.off == (verdict != "usual")
 
 
-@pytest.mark.parametrize(("n_alarms", "n_sure"), [(52, 22), (52, 52), (25, 22)])
+@pytest.mark.parametrize(("n_alarms", "n_sure"), [(52, 33), (52, 52), (40, 33)])
 def test_the_headline_does_not_miss_a_few_sure_ones_among_as_many_alarms_as_usual(n_alarms, n_sure):
-    _, most = _chance_by_drawing(1000, 999, 10)
-    assert most < n_sure
-    p_values = np.repeat([0.005, 0.03, 0.5], [n_sure, n_alarms - n_sure, 1000 - n_alarms])
+    most = Chance(999).span(1000, 0.01).high
+    p_values = np.repeat([0.005, 0.03], [n_sure, n_alarms - n_sure])
+    p_values = np.append(p_values, np.linspace(0.051, 1, 1000 - n_alarms))
     head = headline(a_report(p_values=p_values, columns=[]))
     assert head.verdict == "some"
     assert (
         f"There are {n_alarms}, no more than that. But {n_sure} would be alarms even at 1\xa0%" in head.text
     )
-    assert f"chance explains no more than {most}" in head.text
+    assert f"where {most} are usual at most" in head.text
 
 
 def test_the_headline_says_when_no_alarm_is_possible_or_nothing_was_scored():
     few = a_report(0.01, model=a_model(0.01, n=50), columns=[])
     assert headline(few).verdict == "silent"
     assert "smallest there can be is 1 in 51" in headline(few).text
-    assert "too few nominal rows for this rate" in render(few)
+    assert "too few normal rows for this rate" in render(few)
     empty = a_report(p_values=np.empty(0), columns=[], alarms=[])
     assert headline(empty).verdict == "empty"
     assert "There are no alarms at this rate." in render(empty)
@@ -361,7 +285,7 @@ def test_a_category_view_counts_by_hand():
     assert view.counts.scored == (1, *[0] * 11, 1, 1, 2)
     assert view.counts.alarms == (0, *[0] * 11, 1, 1, 1)
     chart = _svg_of(category_bars(view))
-    assert "never seen in nominal rows" in [text.text for text in chart.iter("text")]
+    assert "never seen in normal rows" in [text.text for text in chart.iter("text")]
 
 
 def test_a_view_wants_one_alarm_flag_per_value():
@@ -385,18 +309,18 @@ def _drawn(svg, kind, attribute):
 def test_the_histogram_of_p_values_is_to_scale():
     # 60 rows in the first bin, of which 40 are alarms at 2 %; 40 in the last.
     p_values = np.repeat([0.02, 0.04, 0.99], [40, 20, 40])
-    svg = _svg_of(p_value_histogram(PValueSummary.of([p_values], 0.02), 0.02, 999))
+    svg = _svg_of(p_value_histogram(PValueSummary.of([p_values], 0.02), int((p_values <= 0.02).sum()), 999))
     (alarms,), (rest, last) = _drawn(svg, "alarm", "height"), _drawn(svg, "scored", "height")
     assert alarms == pytest.approx(2 * rest, abs=0.2)
     assert last == pytest.approx(alarms, abs=0.2)
     titles = [title.text for title in svg.iter("title")]
-    assert titles[0] == "p-value above 0, up to 0.05: 60 rows, 40 of them alarms"
+    assert titles[0] == "p-value above 0, up to 0.05: 60 rows, 40 alarms among them"
     assert len(titles) == 20
 
 
 def test_the_even_line_follows_coarse_p_values():
     # With nine nominal rows p-values are tenths: every other bin is empty.
-    svg = _svg_of(p_value_histogram(PValueSummary.of([[0.1, 0.5]]), 0.1, 9))
+    svg = _svg_of(p_value_histogram(PValueSummary.of([[0.1, 0.5]]), 1, 9))
     levels = {line.attrib["y1"] for line in svg.iter("line") if line.attrib["class"] == "even"}
     assert len(levels) == 2
 
@@ -482,9 +406,9 @@ def test_the_page_says_what_is_known():
         "week-46.csv",
         "Twelve rows are strange.",
         "usually 3.2 (2.8 to 3.9)",
-        "To be nominal: pressure from 9.1 to 3.2 (p-value then 0.052)",
+        "To be normal: pressure from 9.1 to 3.2 (p-value then 0.052)",
         "1 more column weighs little or nothing.",
-        "Nominal row 17",
+        "Normal row 17",
         "distance 0.41",
         "A theorem covers this model as fitted.",
         "1,998",
@@ -548,7 +472,7 @@ def test_a_column_of_the_change_is_shown_however_little_it_weighs_alone():
 def test_neighbours_may_come_without_names_but_not_with_other_columns():
     near = (Neighbor(0, 1.0, (3.0, "open", 119.0)),)
     assert (
-        "Nominal row 1 " in Read(render(a_report(alarms=[an_alarm(explanation=Explanation((), near))]))).text
+        "Normal row 1 " in Read(render(a_report(alarms=[an_alarm(explanation=Explanation((), near))]))).text
     )
     with pytest.raises(ValueError, match="has 1 values, the alarm has 3 columns"):
         render(a_report(alarms=[an_alarm(explanation=Explanation((), (Neighbor(0, 1.0, (3.0,)),)))]))
@@ -750,7 +674,7 @@ def test_the_page_can_be_read_without_its_script(show):
     assert page.locator(".case").count() == 3
     assert page.get_by_label("Order").count() == 0
     page.locator(".near > summary").first.click()
-    assert page.get_by_text("Nominal row 17").first.is_visible()
+    assert page.get_by_text("Normal row 17").first.is_visible()
 
 
 @pytest.mark.parametrize("script", [True, False])

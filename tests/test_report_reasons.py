@@ -21,15 +21,16 @@ def test_a_reason_weighs_above_a_twentieth_of_the_largest_gain():
     assert shown({"a": 2.0, "b": 0.11, "c": 0.1, "d": 0.09, "e": 0.0, "f": -1.0}) == ["a", "b"]
 
 
-def test_the_largest_gain_need_not_come_first():
-    # A twentieth of 4 is 0.2; the first stays though it weighs less, and so does the order.
-    assert shown({"a": 0.1, "b": 0.3, "c": 0.15, "d": 4.0}) == ["a", "b", "d"]
+def test_lines_come_by_gain_though_reasons_do_not():
+    # A twentieth of 4 is 0.2; the first of the reasons stays though it weighs less.
+    assert shown({"a": 0.1, "b": 0.3, "c": 0.15, "d": 4.0}) == ["d", "b", "a"]
 
 
 def test_columns_of_the_change_are_shown_whatever_they_weigh():
     gains = {"a": 2.0, "b": 0.0, "c": -1.0, "d": 0.05}
     assert shown(gains) == ["a"]
     assert shown(gains, moved=["c", "a"]) == ["a", "c"]
+    assert shown(gains | {"c": 3.0}, moved=["c", "a"]) == ["c", "a"]
 
 
 def test_without_a_gain_the_first_alone_is_shown():

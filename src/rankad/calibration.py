@@ -17,12 +17,20 @@ from scipy.special import bdtrik, betaincinv
 
 from rankad._arrays import Floats
 
-__all__ = ["Calibration", "FalseAlarmBound", "beta_bound", "covering_bound", "n_attainable"]
+__all__ = [
+    "TIED_WITHIN",
+    "Calibration",
+    "FalseAlarmBound",
+    "beta_bound",
+    "covering_bound",
+    "n_attainable",
+    "worth_of",
+]
 
 # For the spread of the realised rate, a row left out counts for so many that had no part in training.
 _WORTH_LEFT_OUT = 1 / 3
 # Scores left out are up to a millionth lower than those they tie with.
-_TIED_WITHIN = 2e-6
+TIED_WITHIN = 2e-6
 # With a larger share of tied scores left out, that spread is not known.
 _MOST_TIED = 0.1
 
@@ -106,6 +114,11 @@ class Calibration:
             raise ValueError("scores must be numbers, got NaN.")
         return cls(values, kind)
 
+    @property
+    def worth(self) -> float:
+        """For how many independent rows each counts in the spread of the realised rate; 0 if not known."""
+        return worth_of(self.kind)
+
     def p_values(self, scores: ArrayLike) -> Floats:
         """Return ``(1 + #{nominal scores <= score}) / (n + 1)``: paper, Algorithm 1, step 3(b)."""
         values = np.asarray(scores, dtype=np.float64)
@@ -125,8 +138,8 @@ class Calibration:
         array([0.25 , 1.   , 0.875])
         """
         values = np.asarray(scores, dtype=np.float64)
-        below = np.searchsorted(self.scores, values - _TIED_WITHIN, side="left")
-        n_tied = np.searchsorted(self.scores, values + _TIED_WITHIN, side="right") - below
+        below = np.searchsorted(self.scores, values - TIED_WITHIN, side="left")
+        n_tied = np.searchsorted(self.scores, values + TIED_WITHIN, side="right") - below
         return np.asarray((below + np.asarray(variates) * (1 + n_tied)) / (self.scores.size + 1))
 
     def n_below(self, alpha: float) -> int:
@@ -141,6 +154,11 @@ class Calibration:
         if r > self.scores.size:
             return math.inf
         return float(self.scores[r - 1])
+
+
+def worth_of(kind: str) -> float:
+    """Return `Calibration.worth` of a kind of calibration."""
+    return {"split": 1.0, "in-sample": 0.0}.get(kind, _WORTH_LEFT_OUT)
 
 
 def n_attainable(n: int, alpha: float) -> int:

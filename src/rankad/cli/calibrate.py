@@ -23,6 +23,7 @@ from rankad.cli.options import (
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
+    from rankad.volumes import Span
 
 __all__ = ["calibrate"]
 
@@ -55,6 +56,7 @@ def calibrate(
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card, save
     from rankad.tables.files import open_table
+    from rankad.tables.judging import chance_of
 
     check_file(out, "--out", [table])
     with (
@@ -63,7 +65,7 @@ def calibrate(
     ):
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
-        before, old = detector.calibration_, detector.false_alarm_bound()
+        before, old, chance = detector.calibration_, detector.false_alarm_bound(), chance_of(detector)
         frames = Frames(reader, detector, meter, "Calibrating")
         with frames.counted():
             detector.calibrate(frames)
@@ -74,12 +76,13 @@ def calibrate(
     detector.detector_.n_jobs = None
     save(as_saved(detector, card), out, rows=card.holds_rows)
     told = _Told(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
+    usual = chance.span(fresh.size, detector.alpha)
     if as_json:
         from rankad.cli.words import as_json as written
 
         typer.echo(written(told))
     elif not quiet:
-        _print(told)
+        _print(told, usual)
 
 
 class _Told(NamedTuple):
@@ -93,13 +96,11 @@ class _Told(NamedTuple):
     rows_before: int
 
 
-def _print(told: _Told) -> None:
+def _print(told: _Told, usual: Span) -> None:
     from rankad.cli.screen import plain_table, screen
     from rankad.cli.words import count, percent, promise, rows
-    from rankad.report.volumes import chance_alarms
 
     out, alpha = screen(), told.promise.alpha
-    usual = chance_alarms(told.rows, told.rows_before, alpha)
     verb = "was" if told.alarms_before == 1 else "were"
     out.print(
         f"Before, {count(told.alarms_before)} of these {rows(told.rows)} {verb} alarms at {percent(alpha)}; "

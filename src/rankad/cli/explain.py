@@ -6,32 +6,55 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankad.cli.options import Alpha, AsJson, Delimiter, Encoding, Format, Jobs, Model, Sheet, Table, Verbose
+from rankad.cli.options import (
+    Alpha,
+    AsJson,
+    Delimiter,
+    DiscoveryRate,
+    Encoding,
+    Format,
+    Jobs,
+    Model,
+    Sheet,
+    Table,
+    Verbose,
+    check_rates,
+)
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console
 
     from rankad.cli.scan import Explained, Rows
     from rankad.explanations import Change, Explanation
     from rankad.tables import TableDetector
+    from rankad.tables.judging import TableVerdict
     from rankad.tables.reader import TableReader
 
 __all__ = ["explain"]
 
 _WIDE = 100
+# Rows of one id that are explained.
+_MOST_OF_ONE_NAME = 10
 
 
 def explain(
     table: Table,
     model: Model,
     row: Annotated[
-        list[int] | None,
-        typer.Option("--row", "-r", min=1, metavar="N", help="A row to explain, the first is 1. Repeatable."),
+        list[str] | None,
+        typer.Option(
+            "--row",
+            "-r",
+            metavar="ROW",
+            help="A row to explain, by its number (the first is 1) or by what an id column has. Repeatable.",
+        ),
     ] = None,
     top: Annotated[
         int, typer.Option("--top", "-n", min=1, metavar="N", help="How many of the most abnormal rows.")
     ] = 10,
     alpha: Alpha = None,
+    fdr: DiscoveryRate = None,
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
@@ -46,77 +69,145 @@ def explain(
     rows of the table, or those named with --row.
     """
     from rankad.cli.model import load_for
-    from rankad.cli.scan import explained, of_table
-    from rankad.cli.screen import metered, screen
+    from rankad.cli.scan import check_explains, discovery_level, explained, of_table
+    from rankad.cli.screen import metered, print_verdict, screen
     from rankad.cli.words import as_json as written
     from rankad.tables.files import open_table
 
-    with (
-        metered() as meter,
-        open_table(table, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet) as reader,
-    ):
+    check_rates(table, alpha, fdr)
+    _check_rows(row)
+    how = {"format": format, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
+    with metered() as meter, open_table(table, **how) as reader:  # type: ignore[arg-type]
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
-        if not hasattr(detector.detector_, "scorer_"):
-            raise ValueError(
-                f"{model} holds a {type(detector.detector_).__name__}, which gives no reasons; models "
-                f"made by rankad fit do, and so does RankAD."
-            )
-        if not hasattr(detector.detector_, "nominal_rows_"):
-            raise ValueError(
-                f"{model} was saved without the rows that explanations take; fit it again, without "
-                f"--without-rows."
-            )
-        level = detector.alpha if alpha is None else alpha
-        chosen = _chosen(reader, detector, meter, row, top)
-    found = explained(detector, chosen, level) if chosen is not None else []
+        check_explains(detector, model)
+        detector.alpha = rate = detector.alpha if alpha is None else alpha
+        level = rate
+        if fdr is not None:
+            with open_table(table, **how) as first:  # type: ignore[arg-type]
+                level = discovery_level(first, detector, meter, fdr)
+        chosen: Rows | None
+        verdict: TableVerdict | None = None
+        if row:
+            chosen = _named(reader, detector, row)
+        else:
+            chosen, verdict = _most_abnormal(reader, detector, meter, top)
+    # A row that is no alarm by its discovery rate is explained by what it would take at the model's rate.
+    found = explained(detector, chosen, level or rate) if chosen is not None else []
     if as_json:
         typer.echo(written([_as_dict(each, level) for each in found]))
         return
     out = screen()
+    if verdict is not None:
+        print_verdict(out, verdict)
     if not found:
         out.print("The table has no rows.")
     for each in found:
-        _print(out, each, level)
+        _print(out, each, level, fdr)
 
 
-def _chosen(
-    reader: TableReader, detector: TableDetector, meter: Any, wanted: list[int] | None, top: int
-) -> Rows | None:
-    """Return the rows to explain: those wanted, in that order, or the most abnormal."""
+def _check_rows(wanted: list[str] | None) -> None:
+    for name in wanted or ():
+        if _number(name) == 0 or not name.strip():
+            raise typer.BadParameter(f"{name!r} is no row; the first row is 1", param_hint="--row")
+
+
+def _number(name: str) -> int | None:
+    """Return the number of a row, None where it is named otherwise."""
+    return int(name) if name.isascii() and name.isdigit() else None
+
+
+def _most_abnormal(
+    reader: TableReader, detector: TableDetector, meter: Any, top: int
+) -> tuple[Rows | None, TableVerdict]:
+    """Return the most abnormal rows, and the verdict on all of them."""
+    from rankad.cli.scan import MostAbnormal, scan
+    from rankad.tables.judging import Watch
+
+    most, watch = MostAbnormal(top), Watch(detector, detector.alpha)
+    for batch in scan(reader, detector, meter, "Looking"):
+        most.add(batch)
+        watch.add(batch.frame, batch.first, batch.p_values)
+    return most.rows, watch.verdict()
+
+
+def _named(reader: TableReader, detector: TableDetector, wanted: list[str]) -> Rows:
+    """Return the rows that are wanted, by number or by id, in that order."""
     import numpy as np
     import polars as pl
 
-    from rankad.cli.scan import MostAbnormal, Rows, of_table, scan
+    from rankad.cli.scan import Rows, of_table
 
-    if not wanted:
-        most = MostAbnormal(top)
-        for batch in scan(reader, detector, meter, "Looking"):
-            most.add(batch)
-        return most.rows
-    left, parts = set(wanted), []
+    names = list(dict.fromkeys(wanted))
+    ids = [name for name in detector.encoder_.ids if name in reader.columns]
+    numbers = {name: number for name in names if (number := _number(name)) is not None}
+    # Where in the table the rows of each name are.
+    places: dict[str, list[int]] = {name: [] for name in names}
+    parts = []
     for frame in reader:
-        here = np.array(sorted(n for n in left if n - 1 < reader.rows)) - 1 - reader.rows_before
-        left -= {int(at) + 1 + reader.rows_before for at in here}
-        if len(here):
-            picked = frame[here.tolist()]
+        here = _here(frame, reader.rows_before, ids, names, numbers, places)
+        if here:
+            picked = frame[here]
             with of_table(reader.name):
                 scores = np.asarray(detector.score_samples(picked))
-            parts.append(
-                Rows(picked, here + 1 + reader.rows_before, scores, detector.calibration_.p_values(scores))
-            )
-        if not left:
+            at = np.array(here) + 1 + reader.rows_before
+            parts.append(Rows(picked, at, scores, detector.calibration_.p_values(scores)))
+        if not ids and all(places.values()):
             break
-    if left:
-        raise ValueError(
-            f"there is no row {min(left):,}; {reader.name} has {reader.rows:,} (the first is 1)."
-        )
+    for name in names:
+        if not places[name]:
+            raise ValueError(_absent(name, reader, ids, detector))
     joined = Rows(
         pl.concat([part.frame for part in parts], how="vertical_relaxed"),
         *(np.concatenate([part[at] for part in parts]) for at in (1, 2, 3)),
     )
-    places = {int(number): at for at, number in enumerate(joined.numbers)}
-    return joined.where(np.array([places[number] for number in dict.fromkeys(wanted)]))
+    position = {int(number): at for at, number in enumerate(joined.numbers)}
+    in_order = dict.fromkeys(number for name in names for number in places[name])
+    return joined.where(np.array([position[number] for number in in_order]))
+
+
+def _here(
+    frame: pl.DataFrame,
+    before: int,
+    ids: list[str],
+    names: list[str],
+    numbers: dict[str, int],
+    places: dict[str, list[int]],
+) -> list[int]:
+    """Return the rows of a batch that are wanted, and note them under their names."""
+    import polars as pl
+
+    here: dict[int, None] = {}
+    for name, number in numbers.items():
+        if before < number <= before + frame.height:
+            places[name].append(number)
+            here[number - 1 - before] = None
+    for column in ids:
+        cells = frame[column].cast(pl.String, strict=False)
+        for at in cells.is_in(names).arg_true().to_list():
+            found = places[str(cells[at])]
+            if len(found) >= _MOST_OF_ONE_NAME:
+                continue
+            if before + at + 1 not in found:
+                found.append(before + at + 1)
+            here[at] = None
+    return sorted(here)
+
+
+def _absent(name: str, reader: TableReader, ids: list[str], detector: TableDetector) -> str:
+    number, which = _number(name), " or ".join(map(repr, ids))
+    if number is not None:
+        nor = f", and no {name} in column {which}" if ids else ""
+        return f"there is no row {number:,}; {reader.name} has {reader.rows:,} (the first is 1){nor}."
+    if ids:
+        return f"there is no row {name!r}: {reader.name} has no such cell in column {which}."
+    known = detector.encoder_.ids
+    why = (
+        f"lacks the id column {known[0]!r}"
+        if known
+        else "has no id column (rankad fit --id COLUMN names one)"
+    )
+    return f"--row {name} is no row number, and {reader.name if known else 'the model'} {why}."
 
 
 def _as_dict(each: Explained, alpha: float) -> dict[str, Any]:
@@ -145,7 +236,7 @@ def _as_dict(each: Explained, alpha: float) -> dict[str, Any]:
     }
 
 
-def _print(out: Console, each: Explained, alpha: float) -> None:
+def _print(out: Console, each: Explained, alpha: float, fdr: float | None) -> None:
     from rich.padding import Padding
 
     from rankad.cli.words import cell, count, oddity, percent
@@ -154,9 +245,10 @@ def _print(out: Console, each: Explained, alpha: float) -> None:
     found = each.explanation
     assert found is not None
     name = f" ({cell(each.name)})" if each.name else ""
+    asked = percent(alpha) if fdr is None else f"a false discovery rate of {percent(fdr)}"
     alarm = "an alarm" if each.p_value <= alpha else "no alarm"
     out.print(
-        f"Row {count(each.number)}{name}: p-value {cell(each.p_value, 2)}, {alarm} at {percent(alpha)}",
+        f"Row {count(each.number)}{name}: p-value {cell(each.p_value, 2)}, {alarm} at {asked}",
         style="bold",
     )
     for odd in each.strange:

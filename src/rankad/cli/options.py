@@ -15,6 +15,7 @@ __all__ = [
     "Alpha",
     "AsJson",
     "Delimiter",
+    "DiscoveryRate",
     "Encoding",
     "Format",
     "Jobs",
@@ -24,6 +25,7 @@ __all__ = [
     "Table",
     "Verbose",
     "check_file",
+    "check_rates",
     "checked_rate",
 ]
 
@@ -33,6 +35,17 @@ def checked_rate(value: float | None) -> float | None:
     if value is not None and not 0 < value < 1:
         raise typer.BadParameter(f"{value:g} is not strictly between 0 and 1; for five per cent give 0.05")
     return value
+
+
+def check_rates(table: str, alpha: float | None, fdr: float | None) -> None:
+    """Refuse two rates at once, and a rate of false discoveries of a table that cannot be read twice."""
+    if alpha is not None and fdr is not None:
+        raise typer.BadParameter("give either --alpha or --fdr, not both", param_hint="--fdr")
+    if fdr is not None and (table == "-" or is_stream(table)):
+        raise typer.BadParameter(
+            f"the table is read twice, so it must be a file, not {'-' if table == '-' else 'a pipe'}",
+            param_hint="--fdr",
+        )
 
 
 def check_file(
@@ -78,6 +91,16 @@ Alpha = Annotated[
         callback=checked_rate,
         metavar="RATE",
         help="False-alarm rate. [default: the model's]",
+    ),
+]
+DiscoveryRate = Annotated[
+    float | None,
+    typer.Option(
+        "--fdr",
+        callback=checked_rate,
+        metavar="RATE",
+        help="Instead of --alpha: the share of the alarms that may be false (Benjamini-Hochberg over the "
+        "whole file, which is read twice).",
     ),
 ]
 Jobs = Annotated[

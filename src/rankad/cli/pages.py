@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from rankad._arrays import Bools
 from rankad._files import check_output, is_stream, naming
 from rankad.report import CategoryView, NumericView
+from rankad.report.timeline import Timeline
 from rankad.tables import TableDetector
 from rankad.tables.columns import CategoryColumn, NumberColumn
 from rankad.tables.destinations import PartFile, Pipe
 from rankad.tables.numbers import read_numbers
 
-__all__ = ["Views", "write_page"]
+__all__ = ["Course", "Views", "write_page"]
 
 
 class Views:
@@ -60,6 +62,34 @@ class Views:
             else:
                 assert isinstance(column, CategoryColumn)
                 self.columns[at] = view.add(column.labels(series), alarms)
+
+
+class Course:
+    """Alarms along time, where the model has a column of times, or else along the table.
+
+    Parameters
+    ----------
+    detector : TableDetector
+        Its first column of times is looked at.
+
+    Attributes
+    ----------
+    timeline : Timeline
+    """
+
+    def __init__(self, detector: TableDetector) -> None:
+        columns: list[Any] = [column for column in detector.encoder_.columns if column.kind == "time"]
+        self._column = columns[0] if columns else None
+        self.timeline = Timeline(None if self._column is None else self._column.name)
+
+    def add(self, frame: pl.DataFrame, first: int, alarms: Bools) -> None:
+        """Count more rows."""
+        if self._column is None:
+            self.timeline = self.timeline.add(first, alarms)
+            return
+        times = self._column.times(frame[self._column.name])
+        seconds = times.dt.epoch("s").cast(pl.Float64).to_numpy()
+        self.timeline = self.timeline.add_times(seconds, alarms)
 
 
 def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankad._files import is_stream
 from rankad.cli.options import (
     Alpha,
     Delimiter,
+    DiscoveryRate,
     Encoding,
     Format,
     Jobs,
@@ -20,6 +21,7 @@ from rankad.cli.options import (
     Table,
     Verbose,
     check_file,
+    check_rates,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
     from rankad.report import ModelFacts
 
 __all__ = ["report"]
+
+# Names that say what a report is not.
+_OTHER_PAGES = frozenset(
+    {".pdf", ".doc", ".docx", ".odt", ".rtf", ".md", ".txt", ".tex", ".ps", ".png", ".jpg", ".jpeg", ".svg"}
+    | {".csv", ".tsv", ".json", ".jsonl", ".xls", ".xlsx", ".ods", ".parquet", ".arrow", ".pptx", ".zip"}
+)
+
+_NO_VALUE = "all normal values are missing"
 
 
 def report(
@@ -37,6 +47,7 @@ def report(
         int, typer.Option("--top", "-n", min=0, metavar="N", help="How many alarms to explain.")
     ] = 20,
     alpha: Alpha = None,
+    fdr: DiscoveryRate = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="[default: by the table's name]")] = None,
     jobs: Jobs = None,
     format: Format = None,
@@ -52,52 +63,61 @@ def report(
     browser, print it, or send it.
     """
     from rankad.cli.model import load_for
-    from rankad.cli.pages import Views, write_page
-    from rankad.cli.scan import MostAbnormal, explained, of_table, scan
-    from rankad.cli.screen import metered, screen
+    from rankad.cli.pages import write_page
+    from rankad.cli.scan import discovery_level, of_table, scan
+    from rankad.cli.screen import metered, print_verdict, screen
     from rankad.cli.words import size, summary
-    from rankad.report import Alarm, PValueSummary, ReportData, render
+    from rankad.report import render
+    from rankad.reporting import gathered
     from rankad.tables.files import open_table
 
+    check_rates(table, alpha, fdr)
     check_file(out, "--out", [table, model], streams=True)
-    with (
-        metered(quiet) as meter,
-        open_table(table, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet) as reader,
-    ):
+    _check_page(out)
+    how = {"format": format, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
+    with metered(quiet) as meter, open_table(table, **how) as reader:  # type: ignore[arg-type]
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
-        level = detector.alpha if alpha is None else alpha
-        p_values, most, views = PValueSummary.for_levels(level), MostAbnormal(top), Views(detector)
-        for batch in scan(reader, detector, meter, "Looking"):
-            p_values = p_values.add(batch.p_values)
-            most.add(batch)
-            views.add(batch.frame, batch.p_values <= level)
+        detector.alpha = rate = detector.alpha if alpha is None else alpha
+        level = rate
+        if fdr is not None:
+            with open_table(table, **how) as first:  # type: ignore[arg-type]
+                level = discovery_level(first, detector, meter, fdr)
         name = Path(table).name if table != "-" else "standard input"
-    found = []
-    if most.rows is not None:
-        found = explained(detector, most.rows.where(most.rows.p_values <= level), level)
-    data = ReportData(
-        title or f"Anomalies in {name}",
-        level,
-        p_values,
-        _facts(model, detector.false_alarm_bound(level)),
-        alarms=[
-            Alarm(row.number, row.p_value, row.score, row.name, row.explanation, row.strange, row.values)
-            for row in found
-        ],
-        columns=views.columns,
-        source=name,
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        notes=views.notes,
-    )
+        data = gathered(
+            scan(reader, detector, meter, "Looking"),
+            detector,
+            _facts(model, detector.false_alarm_bound(rate)),
+            title=title or f"Anomalies in {name}",
+            rate=rate,
+            top=top,
+            source=name,
+            level=level,
+            fdr=fdr,
+        )
     write_page(out, render(data), inputs=[model] if table == "-" else [model, Path(table)])
     if quiet:
         return
     screen_ = screen()
-    screen_.print(
-        summary(p_values.n_rows, p_values.n_alarms(level), level, detector.calibration_.scores.size)
-    )
+    assert data.verdict is not None
+    print_verdict(screen_, data.verdict)
+    screen_.print(summary(data.verdict.overall))
+    if fdr is not None:
+        from rankad.cli.words import alarms as told
+        from rankad.cli.words import percent
+
+        screen_.print(f"With a false discovery rate of {percent(fdr)}: {told(data.n_alarms)}.")
     screen_.print(f"Wrote {out} ({size(out.stat().st_size)}); open it in a browser.", soft_wrap=True)
+
+
+def _check_page(out: Path) -> None:
+    """Refuse a name that promises anything but HTML."""
+    if out.suffix.lower() in _OTHER_PAGES and not is_stream(out):
+        raise typer.BadParameter(
+            f"{out} would hold HTML: a report is an HTML page. Give --out {out.with_suffix('.html').name}; a "
+            f"browser prints it to PDF",
+            param_hint="--out",
+        )
 
 
 def _facts(model: Path, bound: FalseAlarmBound) -> ModelFacts:
@@ -115,6 +135,7 @@ def _facts(model: Path, bound: FalseAlarmBound) -> ModelFacts:
         versions=card.versions,
         parameters=card.parameters,
         selection=card.selection,
-        encoding=card.encoding,
+        # In the words of users; what is in quotes is theirs already.
+        encoding=[line.replace("all nominal values are missing", _NO_VALUE) for line in card.encoding],
         fingerprint=card.training_sha256,
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from rankad._arrays import Bools, Floats, Ints
+from rankad.decisions import PValueCounts
 from rankad.modelfile import ModelFileError
 from rankad.tables.errors import TableError
 
@@ -26,6 +28,8 @@ __all__ = [
     "Frames",
     "MostAbnormal",
     "Rows",
+    "check_explains",
+    "discovery_level",
     "explained",
     "label",
     "of_table",
@@ -111,6 +115,14 @@ def scan(reader: TableReader, detector: TableDetector, meter: Meter, label: str)
         yield Batch(frame, scores, p_values, reader.rows_before, reader.lines)
 
 
+def discovery_level(reader: TableReader, detector: TableDetector, meter: Meter, q: float) -> float:
+    """Return the largest p-value of an alarm, of which a share q may be false; 0 where there are none."""
+    counts = PValueCounts()
+    for batch in scan(reader, detector, meter, "Counting"):
+        counts.add(batch.p_values)
+    return counts.level(q)
+
+
 def warn_of_unused(reader: TableReader) -> None:
     """Say which arrays of the file are not read, if there are any."""
     if reader.unused:
@@ -194,6 +206,20 @@ class Explained(NamedTuple):
     values: dict[str, object]
     strange: list[Strange]
     explanation: Explanation | None
+
+
+def check_explains(detector: TableDetector, model: Path) -> None:
+    """Refuse a model that cannot explain rows."""
+    if not hasattr(detector.detector_, "scorer_"):
+        raise ValueError(
+            f"{model} holds a {type(detector.detector_).__name__}, which gives no reasons; models made by "
+            f"rankad fit do, and so does RankAD."
+        )
+    if not hasattr(detector.detector_, "nominal_rows_"):
+        raise ValueError(
+            f"{model} was saved without the rows that explanations take; fit it again, without "
+            f"--without-rows."
+        )
 
 
 def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[Explained]:

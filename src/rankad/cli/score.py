@@ -12,6 +12,7 @@ from rankad._files import is_stream
 from rankad.cli.options import (
     Alpha,
     Delimiter,
+    DiscoveryRate,
     Encoding,
     Format,
     Jobs,
@@ -21,7 +22,7 @@ from rankad.cli.options import (
     Table,
     Verbose,
     check_file,
-    checked_rate,
+    check_rates,
 )
 
 if TYPE_CHECKING:
@@ -48,18 +49,18 @@ def score(
         ),
     ] = None,
     alpha: Alpha = None,
-    fdr: Annotated[
-        float | None,
-        typer.Option(
-            callback=checked_rate,
-            metavar="RATE",
-            help="Instead of --alpha: the share of the alarms that may be false (Benjamini-Hochberg over the "
-            "whole file, which is read twice).",
-        ),
-    ] = None,
+    fdr: DiscoveryRate = None,
     alarms_only: Annotated[bool, typer.Option("--alarms-only", help="Write the alarms alone.")] = False,
     sort: Annotated[
         bool, typer.Option("--sort", help="Most abnormal rows first; holds all rows written in memory.")
+    ] = False,
+    reasons: Annotated[
+        bool,
+        typer.Option(
+            "--reasons",
+            help="Add a column, reason, that says in words why an alarm is one: for the first 10,000 alarms, "
+            "at a millisecond or so each.",
+        ),
     ] = False,
     fail_on_alarm: Annotated[
         bool, typer.Option("--fail-on-alarm", help="Exit with status 3 if there is any alarm.")
@@ -94,7 +95,8 @@ def score(
     """Give every row a p-value; small ones are alarms.
 
     Rows come out as they came in, with three columns more: p_value (small is abnormal), score (low is
-    abnormal) and alarm (true or false). Memory stays small whatever the size of the file.
+    abnormal) and alarm (true or false). If the table as a whole is not like normal rows, that is said first,
+    with the column that is to blame. Memory stays small whatever the size of the file.
     """
     from rankad.cli.scoring import Plan, run
 
@@ -110,6 +112,7 @@ def score(
         alarms_only=alarms_only,
         sort=sort,
         resume=resume,
+        reasons=reasons,
         prefix=prefix,
         neutralize_formulas=neutralize_formulas,
         format=format,
@@ -138,15 +141,9 @@ def _check_use(
     as_json: bool,
 ) -> None:
     """Refuse options that do not go together."""
-    if alpha is not None and fdr is not None:
-        raise typer.BadParameter("give either --alpha or --fdr, not both", param_hint="--fdr")
-    # What is read twice, or from the middle, cannot be a pipe.
+    check_rates(table, alpha, fdr)
+    # What is read from the middle cannot be a pipe.
     once = table == "-" or is_stream(table)
-    if fdr is not None and once:
-        raise typer.BadParameter(
-            f"the table is read twice, so it must be a file, not {'-' if table == '-' else 'a pipe'}",
-            param_hint="--fdr",
-        )
     if as_json and out == "-":
         raise typer.BadParameter(
             "standard output cannot take both rows and JSON; give --out FILE", param_hint="--json"
@@ -164,7 +161,7 @@ def _check_use(
 
 
 def _print_json(plan: Plan, outcome: Outcome) -> None:
-    from rankad.cli.words import as_json
+    from rankad.cli.words import as_json, verdict_json
 
     answer = {
         "table": plan.table,
@@ -177,6 +174,7 @@ def _print_json(plan: Plan, outcome: Outcome) -> None:
         "largest_p_value_of_alarms": outcome.level,
         "expected_false_alarms": _expected(plan, outcome),
         "strange_rows": outcome.n_strange,
+        "verdict": verdict_json(outcome.verdict),
     }
     typer.echo(as_json(answer))
 
@@ -187,15 +185,16 @@ def _expected(plan: Plan, outcome: Outcome) -> float:
 
 
 def _print_text(plan: Plan, outcome: Outcome) -> None:
-    from rankad.cli.screen import screen
+    from rankad.cli.screen import print_verdict, screen
     from rankad.cli.words import alarms, cell, percent, rows, summary
 
     out = screen(stderr=plan.to_stdout)
+    print_verdict(out, outcome.verdict, partly=outcome.partly)
     if outcome.most:
         out.print("The most abnormal rows:\n")
         out.print(_table_of(outcome), "")
     if plan.fdr is None:
-        out.print(summary(outcome.n_rows, outcome.n_alarms, outcome.alpha, outcome.n_calibrating))
+        out.print(summary(outcome.verdict.overall))
     else:
         out.print(
             f"{rows(outcome.n_rows)}, {alarms(outcome.n_alarms)} with a false discovery rate of "

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from rankad._arrays import LARGEST, Bools, Floats
+from rankad._arrays import LARGEST, Bools
 from rankad._files import is_stream
 from rankad.cli.model import load_for
-from rankad.cli.scan import Batch, Explained, MostAbnormal, explained, of_table, scan, warn_of_unused
+from rankad.cli.scan import (
+    Batch,
+    Explained,
+    MostAbnormal,
+    Rows,
+    check_explains,
+    discovery_level,
+    explained,
+    of_table,
+    scan,
+    warn_of_unused,
+)
 from rankad.cli.screen import Meter, metered, screen
-from rankad.cli.words import count
-from rankad.decisions import PValueCounts
+from rankad.cli.words import count, reason_text
 from rankad.modelfile import read_card
 from rankad.tables import TableDetector
 from rankad.tables.ahead import ReadAhead
@@ -32,12 +44,15 @@ from rankad.tables.files import (
     open_output,
     open_table,
 )
+from rankad.tables.judging import TableVerdict, Watch
 from rankad.tables.reader import Position
 from rankad.tables.suffixes import format_of
 
 __all__ = ["Outcome", "Plan", "run"]
 
 _N_SHOWN = 10
+# Alarms that get a reason; each takes about a millisecond.
+MOST_REASONS = 10_000
 _DELIMITED = ("csv", "tsv")
 
 
@@ -55,6 +70,8 @@ class Plan:
     alpha, fdr : float or None
         The rate of false alarms, by default the model's; or that of false discoveries.
     alarms_only, sort, resume : bool
+    reasons : bool
+        Whether there is a column that says why alarms are some.
     prefix : str
         Of the new columns' names.
     neutralize_formulas : bool
@@ -71,6 +88,7 @@ class Plan:
     alarms_only: bool = False
     sort: bool = False
     resume: bool = False
+    reasons: bool = False
     prefix: str = ""
     neutralize_formulas: bool = False
     format: str | None = None
@@ -109,31 +127,60 @@ class Outcome:
         The rate of false alarms asked for; it says nothing where there is a rate of false discoveries.
     level : float
         Rows with a p-value of at most this are alarms.
-    n_calibrating : int
-        Normal rows that p-values refer to.
+    watch : Watch
+        What is seen of the table on the way.
     n_rows, n_alarms, n_strange : int
         Strange rows have a cell such as no normal row has.
     most : list of Explained
         The most abnormal rows, where rows went nowhere else.
+    verdict : TableVerdict
+        On the table as a whole, when all of it has been scored.
+    partly : bool
+        Whether columns were compared by the rows of a part of the table: a run that went on does not know the
+        others any more.
     """
 
     alpha: float
     level: float
-    n_calibrating: int
+    watch: Watch
     n_rows: int = 0
     n_alarms: int = 0
     n_strange: int = 0
     most: list[Explained] = field(default_factory=list)
+    partly: bool = False
 
-    def add(self, scores: Floats, alarms: Bools) -> None:
-        """Count more rows."""
-        self.n_rows += len(scores)
+    def add(self, batch: Batch) -> Bools:
+        """Count more rows, and return which of them are alarms."""
+        alarms: Bools = batch.p_values <= self.level
+        self.n_rows += len(batch.scores)
         self.n_alarms += int(np.count_nonzero(alarms))
-        self.n_strange += int(np.count_nonzero(scores <= -LARGEST))
+        self.n_strange += int(np.count_nonzero(batch.scores <= -LARGEST))
+        self.watch.add(batch.frame, batch.first, batch.p_values)
+        return alarms
 
-    def state(self) -> dict[str, int]:
+    @cached_property
+    def verdict(self) -> TableVerdict:
+        """The verdict on the table."""
+        return self.watch.verdict()
+
+    def state(self) -> dict[str, Any]:
         """Return the counts, for a run that goes on."""
-        return {"n_rows": self.n_rows, "n_alarms": self.n_alarms, "n_strange": self.n_strange}
+        summary = self.watch.summary
+        return {
+            "n_rows": self.n_rows,
+            "n_alarms": self.n_alarms,
+            "n_strange": self.n_strange,
+            "at_levels": list(summary.at_levels),
+            "bins": list(summary.bins),
+        }
+
+    def go_on(self, state: dict[str, Any]) -> None:
+        """Take up the counts of a run that was interrupted."""
+        counts = dict(state)
+        at_levels, bins = (tuple(counts.pop(name)) for name in ("at_levels", "bins"))
+        self.watch.summary = replace(self.watch.summary, at_levels=at_levels, bins=bins)
+        vars(self).update(counts)
+        self.partly = True
 
 
 def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
@@ -150,28 +197,30 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
     with metered(quiet) as meter, ExitStack() as stack:
         reader = stack.enter_context(plan.open())
         warn_of_unused(reader)
-        columns = _Columns.beside(reader.columns, plan.prefix)
+        columns = _Columns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
         with of_table(reader.name):
             detector = load_for(plan.model, reader.columns, jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
         level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, meter)
-        outcome = Outcome(alpha, level, detector.calibration_.scores.size)
+        outcome = Outcome(alpha, level, Watch(detector, alpha))
+        if plan.reasons:
+            check_explains(detector, plan.model)
         if plan.fdr is None:
             _warn_if_silent(detector)
         if plan.out is None:
             most = MostAbnormal(_N_SHOWN)
             ahead = stack.enter_context(plan.ahead(reader))
             for batch in scan(ahead, detector, meter, "Scoring"):
-                outcome.add(batch.scores, batch.p_values <= level)
+                outcome.add(batch)
                 most.add(batch)
-            outcome.most = explained(detector, most.rows, alpha) if most.rows is not None else []
+            outcome.most = explained(detector, most.rows, level or alpha) if most.rows is not None else []
             return outcome
         writer = stack.enter_context(_writer(plan, reader, outcome))
         before = _ReadBefore(plan, reader)
         if writer.position is not None:
             state = before.checked(writer.position, writer.state)
             reader = stack.enter_context(plan.open(writer.position))
-            vars(outcome).update(state)
+            outcome.go_on(state)
             screen(stderr=True).print(f"Going on after {count(reader.rows)} rows.")
         _write(plan, reader, detector, writer, columns, outcome, meter, before)
     return outcome
@@ -184,36 +233,53 @@ class _Columns:
     p_value: str
     score: str
     alarm: str
+    reason: str | None
 
     @classmethod
-    def beside(cls, there: list[str], prefix: str) -> _Columns:
-        names = [prefix + name for name in ("p_value", "score", "alarm")]
+    def beside(cls, there: list[str], prefix: str, *, reasons: bool) -> _Columns:
+        names = [prefix + name for name in ("p_value", "score", "alarm", *(["reason"] if reasons else []))]
         clash = [name for name in names if name in there]
         if clash:
             raise TableError(
                 f"the table has a column {clash[0]!r} already; give the new columns other names, as with "
                 f"--prefix rankad_"
             )
-        return cls(*names)
+        p_value, score, alarm, *reason = names
+        return cls(p_value, score, alarm, reason[0] if reasons else None)
 
-    def of(self, batch: Batch, alarms: Bools) -> pl.DataFrame:
-        return pl.DataFrame({self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms})
+    def of(self, batch: Batch, alarms: Bools, reasons: Sequence[str | None]) -> pl.DataFrame:
+        answers = {self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms}
+        frame = pl.DataFrame(answers)
+        if self.reason is None:
+            return frame
+        return frame.with_columns(pl.Series(self.reason, reasons, dtype=pl.String))
 
     def empty(self, there: list[str]) -> pl.DataFrame:
         schema: dict[str, Any] = dict.fromkeys(there, pl.String)
-        return pl.DataFrame(
-            schema=schema | {self.p_value: pl.Float64, self.score: pl.Float64, self.alarm: pl.Boolean}
-        )
+        schema |= {self.p_value: pl.Float64, self.score: pl.Float64, self.alarm: pl.Boolean}
+        return pl.DataFrame(schema=schema | ({self.reason: pl.String} if self.reason else {}))
+
+
+def _reasons(detector: TableDetector, batch: Batch, alarms: Bools, outcome: Outcome) -> list[str | None]:
+    """Say of each alarm of the last batch why it is one, up to so many alarms of the table."""
+    texts: list[str | None] = [None] * len(alarms)
+    at = np.flatnonzero(alarms)
+    before = outcome.n_alarms - at.size
+    told = at[: max(MOST_REASONS - before, 0)]
+    if told.size:
+        rows = Rows(batch.frame[told], batch.first + 1 + told, batch.scores[told], batch.p_values[told])
+        for place, one in zip(told.tolist(), explained(detector, rows, outcome.level), strict=True):
+            texts[place] = reason_text(one.explanation, one.strange)
+    for place in at[told.size :].tolist():
+        texts[place] = f"not looked for: {count(MOST_REASONS)} alarms before this one have reasons"
+    return texts
 
 
 def _discovery_level(plan: Plan, q: float, detector: TableDetector, meter: Meter) -> float:
-    counts = PValueCounts()
     with plan.open() as reader:
         reader.numbers = _numbers(detector)
         with plan.ahead(reader) as ahead:
-            for batch in scan(ahead, detector, meter, "Counting"):
-                counts.add(batch.p_values)
-    return counts.level(q)
+            return discovery_level(ahead, detector, meter, q)
 
 
 def _warn_if_silent(detector: TableDetector) -> None:
@@ -240,7 +306,7 @@ class _ReadBefore:
         self._plan = plan
         self._digest = BeginningDigest(plan.table) if plan.resume and _by_offset(reader) else None
 
-    def noted(self, position: Position, state: dict[str, int]) -> dict[str, Any]:
+    def noted(self, position: Position, state: dict[str, Any]) -> dict[str, Any]:
         """Return the state of a run with the digest of what has been read."""
         if self._digest is None:
             return state
@@ -278,6 +344,7 @@ def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
             # With a false discovery rate it comes from all rows, those that are yet to be written too.
             "largest p-value of alarms": None if plan.fdr is None else outcome.level,
             "alarms only": plan.alarms_only,
+            "reasons": plan.reasons,
             "prefix": plan.prefix,
             "neutralize formulas": plan.neutralize_formulas,
             "format": plan.format,
@@ -304,7 +371,8 @@ def _numbers(detector: TableDetector) -> list[str]:
 def _copies(plan: Plan, reader: TableReader, writer: TableWriter) -> bool:
     """Tell whether rows can be written as the lines that they were read as."""
     same = reader.delimiter is not None and reader.delimiter == writer.delimiter
-    return same and not (plan.alarms_only or plan.sort or plan.neutralize_formulas)
+    # Reasons may have to be quoted.
+    return same and not (plan.alarms_only or plan.sort or plan.reasons or plan.neutralize_formulas)
 
 
 def _write(
@@ -325,7 +393,7 @@ def _write(
     if copies:
         reader.numbers = numbers
 
-    def put(scored: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, int]) -> None:
+    def put(scored: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, Any]) -> None:
         if lines is None:
             writer.write(scored)
         else:
@@ -337,9 +405,9 @@ def _write(
     with plan.ahead(reader) as ahead, ThreadPoolExecutor(1) as thread:
         written: Future[None] | None = None
         for batch in scan(ahead, detector, meter, "Scoring"):
-            alarms = batch.p_values <= outcome.level
-            outcome.add(batch.scores, alarms)
-            scored, lines = columns.of(batch, alarms), batch.lines if copies else None
+            alarms = outcome.add(batch)
+            reasons = _reasons(detector, batch, alarms, outcome) if plan.reasons else ()
+            scored, lines = columns.of(batch, alarms, reasons), batch.lines if copies else None
             if lines is None:
                 frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
                 scored = frame.hstack(scored)

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from rankad.tables.judging import TableVerdict
     from rankad.tables.reader import TableReader
 
-__all__ = ["Meter", "metered", "plain_table", "printable", "screen"]
+__all__ = ["Meter", "metered", "plain_table", "print_verdict", "printable", "screen"]
 
 
 def screen(*, stderr: bool = False) -> Console:
@@ -37,6 +38,21 @@ def printable(text: str) -> str:
     ('blue [31m ', 'gnp exe')
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def print_verdict(out: Console, verdict: TableVerdict, *, partly: bool = False) -> None:
+    """Say what is wrong with a table as a whole, if anything is."""
+    from rankad.cli.words import verdict_lines
+
+    lines = verdict_lines(verdict)
+    if not lines:
+        return
+    out.print(lines[0], style="bold red")
+    for line in lines[1:]:
+        out.print(line)
+    if partly and verdict.columns:
+        out.print("Columns were compared by the rows of this run alone, not by those scored before it.")
+    out.print()
 
 
 def plain_table(*headers: str, right: tuple[str, ...] = ()) -> Table:

@@ -12,12 +12,15 @@ import numpy as np
 
 from rankad.cli.screen import printable
 from rankad.report import wording
+from rankad.verdict import LEVEL
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
     from rankad.explanations import Explanation
     from rankad.report.contents import ReasonLike
     from rankad.tables import Strange
+    from rankad.tables.judging import MovedColumn, TableVerdict
+    from rankad.verdict import Verdict
 
 __all__ = [
     "as_json",
@@ -28,14 +31,19 @@ __all__ = [
     "oddity",
     "percent",
     "promise",
+    "reason_text",
     "rows",
     "size",
     "summary",
     "sureness",
     "usually",
+    "verdict_json",
+    "verdict_lines",
 ]
 
 count = wording.count
+# Reasons in the column of reasons.
+_MOST_TOLD = 3
 
 
 def percent(share: float) -> str:
@@ -101,17 +109,56 @@ def _odds(share: float) -> str:
     return f"1 in {count(round(times))}" if abs(times - round(times)) < 0.05 else f"1 in {times:.1f}"
 
 
-def summary(n_rows: int, n_alarms: int, alpha: float, n_calibrating: int) -> str:
+def summary(verdict: Verdict) -> str:
     """Say how many alarms there are, beside what chance alone would raise."""
-    from rankad.report.volumes import chance_alarms
-
-    span = chance_alarms(n_rows, n_calibrating, alpha)
-    expected = alpha * n_rows
+    expected, span = verdict.expected, verdict.usual
     about = count(round(expected)) if expected >= 10 else cell(float(f"{expected:.2g}"))
     return (
-        f"{rows(n_rows)}, {alarms(n_alarms)} at {percent(alpha)}. If all rows were normal, there would be "
-        f"about {about} (usually {count(span.low)} to {count(span.high)})."
+        f"{rows(verdict.n_rows)}, {alarms(verdict.n_alarms)} at {percent(verdict.alpha)}. If all rows were "
+        f"normal, there would be about {about} (usually {count(span.low)} to {count(span.high)})."
     )
+
+
+def verdict_lines(verdict: TableVerdict) -> list[str]:
+    """Return what is to be said first of a table that chance does not explain; nothing of any other."""
+    from rankad.report.verdicts import Pen, spoken
+
+    said = spoken(verdict, Pen(cell, percent))
+    return [f"{said.title}.", *filter(None, said.text)] if said.off else []
+
+
+def verdict_json(verdict: TableVerdict) -> dict[str, Any]:
+    """Return a verdict in the form that is printed as JSON."""
+    from rankad.report.verdicts import Pen, spoken
+
+    overall, said = verdict.overall, spoken(verdict, Pen(cell, percent))
+    shapes = {"low": "lower than those of normal rows", "high": "higher than those of normal rows"}
+    return {
+        "alarms": overall.kind,
+        "p_values": shapes[overall.shape] if overall.shape else "as those of normal rows",
+        "beyond_chance": said.off,
+        "wrong_at_most": LEVEL,
+        "n_alarms": overall.n_alarms,
+        "alpha": overall.alpha,
+        "expected_alarms": overall.expected,
+        "usual_alarms": list(overall.usual),
+        "alarms_explained": verdict.n_looked,
+        "columns": [_column_json(column) for column in verdict.columns] if verdict.has_rows else None,
+        "text": [f"{said.title}.", *filter(None, said.text)],
+    }
+
+
+def _column_json(column: MovedColumn) -> dict[str, Any]:
+    from rankad.report.verdicts import Pen, spoken_of
+
+    return {
+        "column": column.column,
+        "moved": column.moved,
+        "distance": column.distance,
+        "how": column.how,
+        "explains_alarms": column.explains,
+        "text": spoken_of(column, Pen(cell, percent)),
+    }
 
 
 def alarms(n: int) -> str:
@@ -138,8 +185,24 @@ def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
         return oddity(odd)
     if explanation is None or not explanation.reasons:
         return ""
-    first = explanation.reasons[0]
-    return f"{cell(first.column)} {cell(first.value)}, usually {usually(first)}"
+    return _told(explanation.reasons[0])
+
+
+def _told(reason: ReasonLike) -> str:
+    return f"{cell(reason.column)} {cell(reason.value)}, usually {usually(reason)}"
+
+
+def reason_text(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
+    """Say why a row is an alarm: its strange cells, and the columns that would have to change."""
+    told = [oddity(odd) for odd in strange[:_MOST_TOLD]]
+    if explanation is None:
+        return "; ".join(told)
+    odd = {cell.column for cell in strange}
+    moved = {move.column for move in explanation.change.moves} if explanation.change else set()
+    for reason in explanation.reasons[:_MOST_TOLD]:
+        if len(told) < _MOST_TOLD and reason.column not in odd and (reason.column in moved or not told):
+            told.append(_told(reason))
+    return "; ".join(told)
 
 
 def oddity(odd: Strange) -> str:

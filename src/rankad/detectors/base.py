@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self, TypeVar, overload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -20,6 +22,9 @@ from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.copies import find_repeats, row_variates
 from rankad.detectors.rows import is_plain, validate_rows
 from rankad.detectors.signature import with_advice
+
+if TYPE_CHECKING:
+    from rankad.report.result import Report
 
 __all__ = ["CalibratedDetector"]
 
@@ -272,6 +277,42 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         if 1 / self.alpha > sys.maxsize:
             return "Use a larger alpha."
         return f"Use at least {math.ceil(1 / self.alpha) - 1} such rows or a larger alpha."
+
+    def report(
+        self,
+        X: Any,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        alpha: float | None = None,
+        top: int = 20,
+        title: str | None = None,
+    ) -> Report:
+        """Score rows and make an HTML page of what was found, the same as ``rankad report`` makes.
+
+        How many alarms, which, why, and what was promised. Needs the extra ``report``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+            As for `p_values`.
+        path : str or path, optional
+            Where to write the page, as "report.html".
+        alpha : float, optional
+            What counts as an alarm; the detector's own by default.
+        top : int
+            How many alarms to explain.
+        title : str, optional
+
+        Returns
+        -------
+        Report
+            Shows itself in a notebook; ``report.save(path)`` writes it.
+        """
+        # By its name: pages are made by what is above the detectors, which know nothing of it.
+        made: Report = import_module("rankad.reporting").report_on(self, X, alpha=alpha, top=top, title=title)
+        if path is not None:
+            made.save(path)
+        return made
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """Fit on X and predict the same rows.

@@ -13,7 +13,7 @@ from rankad.report.contents import Alarm, Explained, ReasonLike
 from rankad.report.reasons import weighing
 from rankad.report.wording import count, difference, isolated, probability, shown
 
-__all__ = ["AlarmCard", "ReasonLine", "alarm_card"]
+__all__ = ["AlarmCard", "ReasonLine", "alarm_card", "in_words"]
 
 
 class ReasonLine(NamedTuple):
@@ -64,6 +64,8 @@ class AlarmCard(NamedTuple):
     columns, values : tuple of str
         The row's own.
     nearest : tuple of NearRow
+    marked : tuple of bool
+        Which of the row's own values are reasons.
     number : int
         The row, to sort by.
     """
@@ -82,6 +84,7 @@ class AlarmCard(NamedTuple):
     columns: tuple[str, ...]
     values: tuple[str, ...]
     nearest: tuple[NearRow, ...]
+    marked: tuple[bool, ...]
     number: int
 
 
@@ -90,7 +93,7 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
     explained = alarm.explanation
     worth = weighing(explained) if explained else []
     strange = tuple(
-        (isolated(cell.column), cell.what, "" if cell.value is None else shown(cell.value))
+        (isolated(cell.column), in_words(cell.what), "" if cell.value is None else shown(cell.value))
         for cell in alarm.strange
     )
     if strange:
@@ -107,6 +110,7 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
         else []
     )
     columns, values, nearest = _nearest(alarm.values, explained)
+    blamed = {*(step for step, _, _ in strange), *(isolated(str(reason.column)) for reason in worth)}
     return AlarmCard(
         count(alarm.row),
         alarm.id and shown(alarm.id),
@@ -122,8 +126,14 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
         columns,
         values,
         nearest,
+        tuple(column in blamed for column in columns),
         alarm.row,
     )
+
+
+def in_words(what: str) -> str:
+    """Return what rankad says of a cell with the word that users know for nominal rows."""
+    return what.replace("nominal", "normal")
 
 
 def _reasons(reasons: Sequence[ReasonLike]) -> tuple[ReasonLine, ...]:
@@ -179,7 +189,7 @@ def _in_order(values: Any, columns: Sequence[str]) -> list[Any]:
         return [values.get(name) for name in columns]
     if len(values) != len(columns):
         raise ValueError(
-            f"a nominal row near an alarm has {len(values)} values, the alarm has {len(columns)} columns; "
+            f"a normal row near an alarm has {len(values)} values, the alarm has {len(columns)} columns; "
             f"pass its values by column name."
         )
     return list(values)

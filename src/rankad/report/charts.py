@@ -13,14 +13,22 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from rankad.calibration import n_attainable
+from rankad.report.timeline import Span, Timeline, written
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.volumes import PValueSummary
-from rankad.report.wording import count, difference, isolated, percent, plain, shown
+from rankad.report.wording import count, counted, difference, isolated, percent, plain, shown
+from rankad.volumes import PValueSummary
 
-__all__ = ["category_bars", "column_histogram", "gain_bar", "p_value_histogram", "value_strip"]
+__all__ = [
+    "category_bars",
+    "column_histogram",
+    "gain_bar",
+    "p_value_histogram",
+    "timeline_bars",
+    "value_strip",
+]
 
 
-def p_value_histogram(summary: PValueSummary, alpha: float, n_calibration: int) -> Markup:
+def p_value_histogram(summary: PValueSummary, n_alarms: int, n_calibration: int) -> Markup:
     """Draw the p-values of all rows, alarms in colour, against the even share of nominal rows."""
     n_bins, n_rows = len(summary.bins), max(summary.n_rows, 1)
     chances = [
@@ -43,7 +51,7 @@ def p_value_histogram(summary: PValueSummary, alpha: float, n_calibration: int) 
             _text(left - 1.2, y(share) + 4, percent(share), "end"),
         )
     ]
-    alarms_left = summary.n_alarms(alpha)
+    alarms_left = n_alarms
     for at, n in enumerate(summary.bins):
         # Alarms are the smallest p-values, so the first bins hold them.
         alarming = min(n, alarms_left)
@@ -134,7 +142,8 @@ def column_histogram(view: NumericView) -> Markup:
     if not view.whole:
         parts.append(_text(50, bottom, _tick(first / 2 + last / 2, last - first), "middle"))
     label = (
-        f"{isolated(view.name)}: {count(sum(alarms))} alarms among {count(sum(scored))} rows scored, by value"
+        f"{isolated(view.name)}: {counted(sum(alarms), 'alarm')} among {counted(sum(scored), 'row')} scored, "
+        f"by value"
     )
     return _svg(parts, bottom + 5, label, "histogram")
 
@@ -158,7 +167,7 @@ def category_bars(view: CategoryView) -> Markup:
         y = at * step
         words = f"{shown(label)}: " + ", ".join(
             f"{count(n)} {what} ({percent(n / total, 2)})"
-            for n, total, what in zip(row, totals, ("nominal", "scored", "alarms"), strict=True)
+            for n, total, what in zip(row, totals, ("normal", "scored", "alarms"), strict=True)
         )
         bars: list[Markup] = [_element("title", children=[words]), _rect(0, y, 100, step, "hit")]
         bars.append(_text(0, y + 13, isolated(_cut(plain(label), 34)), "start", "special" if summed else ""))
@@ -168,6 +177,53 @@ def category_bars(view: CategoryView) -> Markup:
             bars.append(_rect(0, y + 18 + place * 7, width, 6, name))
         parts.append(_element("g", children=bars))
     return _svg(parts, max(len(rows), 1) * step, f"{isolated(view.name)}: counts of each value", "bars")
+
+
+def timeline_bars(line: Timeline, alpha: float | None) -> Markup:
+    """Draw the share of alarms among the rows next to one another, against the rate asked for."""
+    spans = line.spans()
+    unit = line.unit
+    shares = [span.n_alarms / span.n_rows if span.n_rows else 0.0 for span in spans]
+    top = _round_up(max([*shares, 2 * (alpha or 0.0), 0.02]))
+    high, base, left = 110.0, 126.0, 10.0
+    wide = (100 - left) / max(len(spans), 1)
+    parts = [
+        part
+        for share in (0.0, top / 2, top)
+        for part in (
+            _line(left, base - share / top * high, 100, base - share / top * high, "rule"),
+            _text(left - 1.2, base - share / top * high + 4, percent(share), "end"),
+        )
+    ]
+    for at, (span, share) in enumerate(zip(spans, shares, strict=True)):
+        up = max(share / top * high, 2.0 * (span.n_alarms > 0))
+        parts.append(
+            _element(
+                "g",
+                children=[
+                    _element("title", children=[_when_words(line, span)]),
+                    _rect(left + at * wide, base - high, wide, high, "hit" if span.n_rows else "gap"),
+                    _bar(left + at * wide, base - up, wide, up, "alarm"),
+                ],
+            )
+        )
+    if alpha is not None:
+        level = base - alpha / top * high
+        parts.append(_line(left, level, 100, level, "even"))
+    if spans:
+        ends = [spans[0].begin, spans[-1].end]
+        texts = [count(end) for end in ends] if line.column is None else [written(end, unit) for end in ends]
+        parts.append(_text(left, base + 17, texts[0], "start"))
+        parts.append(_text(100, base + 17, texts[1], "end"))
+    return _svg(parts, base + 22, f"Share of alarms, a bar for each {unit}", "histogram")
+
+
+def _when_words(line: Timeline, span: Span) -> str:
+    if line.column is None:
+        where = f"rows {count(span.begin)} to {count(span.end)}"
+    else:
+        where = f"{written(span.begin, line.unit)} to {written(span.end, line.unit)}"
+    return f"{where}: {counted(span.n_alarms, 'alarm')} among {counted(span.n_rows, 'row')}"
 
 
 def gain_bar(share: float, words: str) -> Markup:
@@ -216,8 +272,8 @@ def value_strip(value: Any, typical: Any, low: Any, high: Any) -> Markup | None:
 
 
 def _bin_words(at: int, n_bins: int, n: int, alarming: int) -> str:
-    alarms = f", {count(alarming)} of them alarms" if alarming else ""
-    return f"p-value above {at / n_bins:g}, up to {(at + 1) / n_bins:g}: {count(n)} rows{alarms}"
+    alarms = f", {counted(alarming, 'alarm')} among them" if alarming else ""
+    return f"p-value above {at / n_bins:g}, up to {(at + 1) / n_bins:g}: {counted(n, 'row')}{alarms}"
 
 
 def _span_words(view: NumericView, at: int) -> str:
@@ -231,8 +287,8 @@ def _span_words(view: NumericView, at: int) -> str:
     else:
         where = " to ".join(difference(view.edges[at - 1], view.edges[at]))
     return (
-        f"{where}: {count(counts.nominal[at])} nominal, {count(counts.scored[at])} scored, "
-        f"{count(counts.alarms[at])} alarms"
+        f"{where}: {count(counts.nominal[at])} normal, {count(counts.scored[at])} scored, "
+        f"{counted(counts.alarms[at], 'alarm')}"
     )
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rankad.calibration import FalseAlarmBound
+from rankad.calibration import FalseAlarmBound, worth_of
+from rankad.report.timeline import Timeline
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.volumes import PValueSummary
 from rankad.selection import SelectionTable
+from rankad.volumes import Chance, PValueSummary
+
+if TYPE_CHECKING:
+    # It needs polars, which those who only want the words may not have.
+    from rankad.tables.judging import TableVerdict
 
 __all__ = ["Alarm", "Explained", "ModelFacts", "ReportData", "StrangeCell"]
 
@@ -155,6 +160,11 @@ class ModelFacts:
     encoding: Sequence[str] = ()
     fingerprint: str = ""
 
+    @property
+    def chance(self) -> Chance:
+        """How many alarms chance alone raises, if scores do not tie."""
+        return Chance(self.n_calibration, worth_of(self.calibration))
+
 
 @dataclass(frozen=True)
 class ReportData:
@@ -178,6 +188,15 @@ class ReportData:
         When.
     notes : sequence of str
         Anything else the reader should know before all else, one sentence each.
+    verdict : TableVerdict or None
+        On the table as a whole; by default, on its p-values alone.
+    timeline : Timeline or None
+        Alarms by time, or by their place in the table.
+    fdr : float or None
+        The share of alarms that may be false, where alarms were chosen by it.
+    level : float or None
+        The largest p-value of an alarm, where alarms were chosen by `fdr`: one of the levels of `p_values`,
+        or 0 where there are none.
     """
 
     title: str
@@ -189,9 +208,25 @@ class ReportData:
     source: str = ""
     made: str = ""
     notes: Sequence[str] = ()
+    verdict: TableVerdict | None = None
+    timeline: Timeline | None = None
+    fdr: float | None = None
+    level: float | None = None
+
+    @property
+    def alarm_level(self) -> float:
+        """The largest p-value that an alarm may have."""
+        return self.alpha if self.level is None else self.level
+
+    @property
+    def n_alarms(self) -> int:
+        """How many alarms there are."""
+        return self.p_values.n_alarms(self.alarm_level) if self.alarm_level > 0 else 0
 
     def __post_init__(self) -> None:
         self.p_values.n_alarms(self.alpha)
+        if (self.fdr is None) != (self.level is None):
+            raise ValueError("fdr and level go together: pass both, or neither.")
         if self.model.bound.alpha != self.alpha:
             raise ValueError(
                 f"model.bound must be the promise at the report's alpha={self.alpha!r}, got that at "

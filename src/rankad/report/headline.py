@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rankad.calibration import n_attainable
 from rankad.report.contents import ReportData
-from rankad.report.volumes import chance_alarms
-from rankad.report.wording import count, percent, plain
+from rankad.report.verdicts import Pen, spoken
+from rankad.report.wording import count, percent, plain, shown
+from rankad.tables.judging import TableVerdict
+from rankad.verdict import Verdict, judge
 
 __all__ = ["Headline", "headline"]
+
+_PAGE = Pen(shown, percent)
 
 
 class Headline(NamedTuple):
@@ -19,11 +22,14 @@ class Headline(NamedTuple):
     ----------
     n_alarms, n_rows, share, expected, usual : str
         Figures as they are written.
-    verdict : {"more", "some", "usual", "fewer", "silent", "empty"}
-        More alarms than chance explains; no more, but more at a stricter rate; as many as usual, fewer; none
-        possible; no rows.
+    verdict : str
+        The kind of verdict: see `rankad.verdict.Verdict`.
+    off : bool
+        Whether chance does not explain the table.
     title, text : str
         That in words.
+    points : tuple of str
+        What else there is to say of the table: how p-values are spread, and which columns have moved.
     """
 
     n_alarms: str
@@ -32,69 +38,83 @@ class Headline(NamedTuple):
     expected: str
     usual: str
     verdict: str
+    off: bool
     title: str
     text: str
+    points: tuple[str, ...]
 
 
 def headline(data: ReportData) -> Headline:
     """Compare the alarms with what nominal rows would raise."""
-    n_rows, n_alarms = data.p_values.n_rows, data.p_values.n_alarms(data.alpha)
-    alpha, n = percent(data.alpha), data.model.n_calibration
-    mean, span = data.alpha * n_rows, chance_alarms(n_rows, n, data.alpha)
-    expected = count(round(mean)) if mean >= 10 else plain(mean, 2)
-    usual = f"{count(span.low)} to {count(span.high)}"
-    chance = (
-        f"A false-alarm rate of {alpha} means that nominal rows raise an alarm, too, {alpha} of the time: if "
-        f"all {count(n_rows)} rows were nominal, there would be about {expected} alarms, and 19 times in 20 "
-        f"between {count(span.low)} and {count(span.high)}. "
+    verdict = data.verdict
+    if verdict is None:
+        overall = judge(data.p_values, data.model.chance, data.alpha)
+        verdict = TableVerdict(overall, (), True, 0, 0)
+    overall, said = verdict.overall, spoken(verdict, _PAGE)
+    points = said.text if data.verdict is not None else ()
+    n_alarms, n_rows = data.n_alarms, data.p_values.n_rows
+    span = overall.usual
+    return Headline(
+        count(n_alarms),
+        count(n_rows),
+        percent(n_alarms / n_rows, 2) if n_rows else "–",
+        _about(overall.expected),
+        f"{count(span.low)} to {count(span.high)}",
+        overall.kind,
+        said.off,
+        said.title,
+        _text(overall, data),
+        points,
     )
-    if n_rows == 0:
-        verdict, title, text = "empty", "No rows were scored", "The table has no rows."
-    elif n_attainable(n, data.alpha) == 0:
-        verdict, title = "silent", f"No row can raise an alarm at {alpha}"
-        text = (
-            f"P-values come from {count(n)} nominal rows, so that the smallest there can be is 1 in "
-            f"{count(n + 1)}. Choose a larger false-alarm rate, or fit on more nominal rows."
+
+
+def _text(overall: Verdict, data: ReportData) -> str:
+    """Say what the number of alarms is held against, and what follows."""
+    n, alpha, n_alarms = data.model.n_calibration, percent(overall.alpha), overall.n_alarms
+    if overall.kind == "empty":
+        return "The table has no rows."
+    if overall.kind == "silent":
+        return (
+            f"P-values come from {count(n)} normal rows, so that the smallest there can be is 1 in "
+            f"{count(n + 1)}. Choose a larger false-alarm rate, or fit on more normal rows."
         )
-    elif n_alarms > span.high:
-        verdict, title = "more", "More alarms than chance explains"
-        more = n_alarms - mean
-        text = chance + (
-            f"There are {count(n_alarms)}, about {count(round(more)) if more >= 10 else plain(more, 2)} more "
-            f"than that. Among the alarms, those with the smallest p-values are the surest."
+    begin = (
+        f"A false-alarm rate of {alpha} means that normal rows raise an alarm, too, {alpha} of the time: if "
+        f"all {count(overall.n_rows)} rows were normal, there would be about {_about(overall.expected)} "
+        f"alarms"
+    )
+    if overall.kind == "unknown":
+        return (
+            f"{begin}, and more where a model was calibrated on the rows it was trained on, as this one was."
         )
-    elif (strictest := _level_of_surplus(data)) is not None:
-        n_sure, sure = data.p_values.n_alarms(strictest), chance_alarms(n_rows, n, strictest)
-        verdict, title = "some", "Some rows stand out"
-        text = chance + (
-            f"There {_are(n_alarms)}, no more than that. But {count(n_sure)} would be {_alarms(n_sure)} even "
-            f"at {percent(strictest)}, where chance explains no more than {count(sure.high)}: the most "
+    span = overall.usual
+    begin += f", and 19 times in 20 between {count(span.low)} and {count(span.high)}. There {_are(n_alarms)}"
+    if overall.kind == "more":
+        more = n_alarms - overall.expected
+        return f"{begin}, about {_about(more)} more than that."
+    if overall.kind == "some":
+        strict = overall.strict_alpha
+        assert strict is not None
+        n_sure = data.p_values.n_alarms(strict)
+        most = data.model.chance.span(overall.n_rows, strict).high
+        return (
+            f"{begin}, no more than that. But {count(n_sure)} would be {_alarms(n_sure)} even at "
+            f"{percent(strict)}, where {count(most)} {'is' if most == 1 else 'are'} usual at most: the most "
             f"abnormal rows, first below, are worth a look."
         )
-    elif n_alarms < span.low:
-        verdict, title = "fewer", "Fewer alarms than nominal rows raise"
-        text = chance + (
-            f"There {_are(n_alarms)}. Rows that vary less than nominal ones do that, and so do the very rows "
-            f"that the model was fitted on."
+    if overall.kind == "fewer":
+        return (
+            f"{begin}. Rows that vary less than normal ones do that, and so do the very rows that the model "
+            f"was fitted on."
         )
-    else:
-        verdict, title = "usual", "About as many alarms as nominal rows raise"
-        text = chance + (
-            f"There {_are(n_alarms)}: taken together, these rows look like nominal ones. Some may be "
-            f"abnormal all the same; the most abnormal come first below."
-        )
-    share = percent(n_alarms / n_rows, 2) if n_rows else "–"
-    return Headline(count(n_alarms), count(n_rows), share, expected, usual, verdict, title, text)
+    if overall.is_off:
+        return f"{begin}."
+    little = "" if span.low <= n_alarms <= span.high else ", which is unusual, but chance explains it"
+    return f"{begin}{little}. Some rows may be abnormal all the same; the most abnormal come first below."
 
 
-def _level_of_surplus(data: ReportData) -> float | None:
-    """Return the strictest rate, stricter than alpha, at which there are more alarms than chance explains."""
-    n_rows, n = data.p_values.n_rows, data.model.n_calibration
-    for level in reversed(data.p_values.levels):
-        possible = level < data.alpha and n_attainable(n, level) > 0
-        if possible and data.p_values.n_alarms(level) > chance_alarms(n_rows, n, level).high:
-            return level
-    return None
+def _about(value: float) -> str:
+    return count(round(value)) if value >= 10 else plain(value, 2)
 
 
 def _alarms(n: int) -> str:

@@ -12,19 +12,20 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from rankad.calibration import n_attainable
-from rankad.report.alarms import AlarmCard, alarm_card
-from rankad.report.charts import category_bars, column_histogram, p_value_histogram
+from rankad.report.alarms import AlarmCard, alarm_card, in_words
+from rankad.report.charts import category_bars, column_histogram, p_value_histogram, timeline_bars
 from rankad.report.contents import ModelFacts, ReportData
 from rankad.report.headline import headline
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.volumes import chance_alarms
-from rankad.report.wording import count, isolated, percent, plain, ratio, shown
+from rankad.report.wording import count, counted, isolated, percent, plain, ratio, shown
 
 __all__ = ["render"]
 
 # More charts than this no one looks at, and the page grows slow.
 _MOST_COLUMNS = 48
 _OPEN_AT_FIRST = 3
+# Fewer bars than these say nothing of when.
+_FEWEST_BARS = 4
 
 
 def render(data: ReportData) -> str:
@@ -49,19 +50,28 @@ def render(data: ReportData) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"count": count, "percent": percent, "shown": shown, "isolated": isolated}
+    environment.filters |= {
+        "counted": counted,
+        "count": count,
+        "percent": percent,
+        "shown": shown,
+        "isolated": isolated,
+    }
     return environment.from_string(_text("page.html.j2")).render(
         data=data,
         model=data.model,
         headline=headline(data),
         levels=_levels(data),
-        p_value_chart=p_value_histogram(data.p_values, data.alpha, data.model.n_calibration),
+        p_value_chart=p_value_histogram(data.p_values, data.n_alarms, data.model.n_calibration),
+        timeline=_timeline(data),
         cards=cards,
-        n_unshown=max(data.p_values.n_alarms(data.alpha) - len(cards), 0),
+        n_unshown=max(data.n_alarms - len(cards), 0),
         n_open=_OPEN_AT_FIRST,
         columns=_columns(data, cards),
         n_columns_left_out=max(len(data.columns) - _MOST_COLUMNS, 0),
         promise=_promise(data.model),
+        theorem=in_words(data.model.bound.theorem),
+        expected_false=plain(round((data.fdr or 0.0) * data.n_alarms, 1), 3),
         trials=_trials(data.model),
         style=Markup(_text("style.css")),
         script=Markup(script),
@@ -79,6 +89,15 @@ class LevelRow(NamedTuple):
     ratio: str
     chosen: bool
     possible: bool
+
+
+class TimelinePanel(NamedTuple):
+    """Alarms along the table, or along time."""
+
+    chart: Markup
+    column: str | None
+    unit: str
+    note: str
 
 
 class ColumnPanel(NamedTuple):
@@ -110,7 +129,7 @@ def _levels(data: ReportData) -> list[LevelRow]:
     n_rows, n = data.p_values.n_rows, data.model.n_calibration
     rows = []
     for alpha, n_alarms in zip(data.p_values.levels, data.p_values.at_levels, strict=True):
-        span = chance_alarms(n_rows, n, alpha)
+        span = data.model.chance.span(n_rows, alpha)
         rows.append(
             LevelRow(
                 percent(alpha),
@@ -118,11 +137,27 @@ def _levels(data: ReportData) -> list[LevelRow]:
                 _expected(alpha * n_rows),
                 f"{count(span.low)} to {count(span.high)}",
                 ratio(n_alarms, alpha * n_rows),
-                alpha == data.alpha,
+                alpha == data.alarm_level,
                 n_attainable(n, alpha) > 0,
             )
         )
     return rows
+
+
+def _timeline(data: ReportData) -> TimelinePanel | None:
+    line = data.timeline
+    if line is None or len(line.spans()) < _FEWEST_BARS:
+        return None
+    notes = []
+    if line.n_without:
+        notes.append(f"{counted(line.n_without, 'row')} without a time")
+    if line.n_outside:
+        notes.append(f"{counted(line.n_outside, 'row')} at times far from the others")
+    column = None if line.column is None else isolated(line.column)
+    note = f"Not drawn: {' and '.join(notes)}." if notes else ""
+    return TimelinePanel(
+        timeline_bars(line, data.alpha if data.fdr is None else None), column, line.unit, note
+    )
 
 
 def _expected(value: float) -> str:
@@ -147,11 +182,12 @@ def _columns(data: ReportData, cards: list[AlarmCard]) -> list[ColumnPanel]:
 def _column_note(view: NumericView | CategoryView, n_first: int, n_cards: int) -> str:
     notes = []
     if n_first:
-        notes.append(f"first reason of {count(n_first)} of the {count(n_cards)} alarms shown")
+        notes.append(f"first reason of {count(n_first)} of the {counted(n_cards, 'alarm')} shown")
     if isinstance(view, NumericView):
         missing = view.counts.scored[-1]
         if missing:
-            notes.append(f"missing in {count(missing)} rows, {count(view.counts.alarms[-1])} of them alarms")
+            n_alarms = view.counts.alarms[-1]
+            notes.append(f"missing in {counted(missing, 'row')}, {_among(missing, n_alarms)}")
         ends = (("below", view.counts.scored[0]), ("above", view.counts.scored[-2]))
         beyond = " and ".join(f"{count(n)} {where}" for where, n in ends if n)
         if beyond:
@@ -159,15 +195,24 @@ def _column_note(view: NumericView | CategoryView, n_first: int, n_cards: int) -
     return "; ".join(notes)
 
 
+def _among(n: int, n_alarms: int) -> str:
+    """Say how many of some rows are alarms."""
+    if n == 1:
+        return "an alarm" if n_alarms else "no alarm"
+    return (
+        f"{'none' if n_alarms == 0 else count(n_alarms)} of them {'an alarm' if n_alarms == 1 else 'alarms'}"
+    )
+
+
 def _promise(model: ModelFacts) -> str:
     bound = model.bound
     if bound.bound <= 0:
-        return "No row can raise an alarm at this rate: too few nominal rows to compare with."
+        return "No row can raise an alarm at this rate: too few normal rows to compare with."
     if bound.bound >= 1:
         return "Nothing can be promised about the false-alarm rate at this setting."
     return (
-        f"With probability {percent(1 - bound.delta)} over the nominal rows it was fitted on, at most "
-        f"{percent(bound.bound)} of fresh nominal rows raise an alarm; {percent(bound.alpha)} was asked for. "
+        f"With probability {percent(1 - bound.delta)} over the normal rows it was fitted on, at most "
+        f"{percent(bound.bound)} of fresh normal rows raise an alarm; {percent(bound.alpha)} was asked for. "
         + ("A theorem covers this model as fitted." if bound.exact else "This is an approximation.")
     )
 

@@ -12,7 +12,11 @@ _LEAST_SHARE = 0.05
 
 
 def weighing(explained: Explained) -> list[ReasonLike]:
-    """Return the reasons worth a line, in their order: the first, those of the change, others that weigh."""
+    """Return the reasons worth a line: the first, those of the change, and others that weigh.
+
+    They come in the order of their gains, and so of their p-values, the largest first: what is shown of them
+    is then in order, too.
+    """
     moved = {move.column for move in explained.change.moves} if explained.change else set()
     least = _LEAST_SHARE * max((reason.gain for reason in explained.reasons), default=0.0)
     worth = [
@@ -20,4 +24,4 @@ def weighing(explained: Explained) -> list[ReasonLike]:
         for at, reason in enumerate(explained.reasons)
         if at == 0 or reason.column in moved or reason.gain > max(least, 0.0)
     ]
-    return worth[:MOST_REASONS]
+    return sorted(worth[:MOST_REASONS], key=lambda reason: -reason.gain)

@@ -19,7 +19,7 @@ _MOST_LABELS = 12
 # The histogram spans all but this share of nominal rows at either end, and this share of that again beyond.
 _TAIL, _MARGIN = 0.005, 0.15
 
-OTHERS, UNSEEN, MISSING = "all other nominal values", "never seen in nominal rows", "missing"
+OTHERS, UNSEEN, MISSING = "all other normal values", "never seen in normal rows", "missing"
 
 
 @dataclass(frozen=True)

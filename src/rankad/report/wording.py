@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["count", "difference", "isolated", "percent", "plain", "probability", "ratio", "shown"]
+__all__ = [
+    "count",
+    "counted",
+    "difference",
+    "isolated",
+    "percent",
+    "plain",
+    "probability",
+    "ratio",
+    "shown",
+]
 
 _LONGEST = 80
 # Characters that change the direction of what follows: embeddings, overrides and isolates.
@@ -29,6 +39,17 @@ def count(n: int) -> str:
     '1,234,567'
     """
     return f"{n:,}"
+
+
+def counted(n: int, thing: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row"), counted(0, "alarm")
+    ('1 row', '2,000 rows', '0 alarms')
+    """
+    return f"{count(n)} {thing}{'' if n == 1 else 's'}"
 
 
 def percent(share: float, digits: int = 3) -> str:

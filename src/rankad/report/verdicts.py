@@ -1,0 +1,181 @@
+"""The verdict on a table in sentences, for the screen and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rankad.report.wording import count
+from rankad.tables.judging import MovedColumn, TableVerdict
+from rankad.verdict import Verdict
+
+__all__ = ["Pen", "Spoken", "spoken", "spoken_of"]
+
+_PHRASES = {
+    "more": "More alarms than chance allows",
+    "some": "Some rows stand out",
+    "fewer": "Fewer alarms than normal rows raise",
+    "usual": "About as many alarms as normal rows raise",
+    "unknown": "How many alarms chance raises is not known",
+}
+_MOST_OF_ALL = 0.5
+
+
+class Pen(NamedTuple):
+    """How cells and shares are written where the sentences go."""
+
+    cell: Callable[[Any], str]
+    percent: Callable[[float], str]
+
+
+class Spoken(NamedTuple):
+    """A verdict in words.
+
+    Attributes
+    ----------
+    title : str
+        The verdict itself, without a full stop.
+    text : tuple of str
+        What else there is to say, sentence by sentence.
+    off : bool
+        Whether chance does not explain the table: then it is to be said first.
+    """
+
+    title: str
+    text: tuple[str, ...]
+    off: bool
+
+
+def spoken(verdict: TableVerdict, pen: Pen) -> Spoken:
+    """Put a verdict into words."""
+    overall, columns = verdict.overall, verdict.columns
+    text = [*_shape(overall), *_columns(verdict, pen)]
+    title = _title(overall, pen)
+    if not overall.is_off and verdict.is_off:
+        title = (
+            f"The table has moved, though there are no more alarms than chance allows at {_at(overall, pen)}"
+        )
+    if overall.kind in ("more", "some", "fewer") and not verdict.has_rows:
+        text.append("The model was saved without rows, so the column that is to blame cannot be named.")
+    elif overall.kind in ("more", "some") and not columns:
+        text.append("No single column explains them.")
+    return Spoken(title, tuple(text), verdict.is_off)
+
+
+def spoken_of(column: MovedColumn, pen: Pen) -> str:
+    """Say in what way a column is not as it is in normal rows; to be read after its name and a colon."""
+    numbers, times = column.numbers, pen.cell(round_to(column.numbers.factor)) if column.numbers else ""
+    if column.how == "strange":
+        such = f", such as {pen.cell(column.value)}" if column.value is not None else ""
+        what = column.what.replace("nominal", "normal")
+        return f"{pen.percent(_two(column.share))} of its cells are strange{such}: {what}"
+    if column.how == "missing":
+        return (
+            f"{pen.percent(_two(column.share))} of its cells are missing, in normal rows "
+            f"{pen.percent(_two(column.nominal_share))}"
+        )
+    if column.how == "swapped":
+        return (
+            f"it has what normal rows have in {pen.cell(column.value)}, and the other way round; are the two "
+            f"swapped?"
+        )
+    if column.how == "category":
+        return (
+            f"{pen.cell(column.value)} comes in {pen.percent(_two(column.share))} of the rows, in "
+            f"{pen.percent(_two(column.nominal_share))} of normal rows"
+        )
+    if column.how == "together":
+        return "its values are usual by themselves, but do not go together with those of the other columns"
+    if numbers is None:
+        return "its values are not spread as in normal rows"
+    medians = f"median {pen.cell(numbers.median)}, in normal rows {pen.cell(numbers.nominal_median)}"
+    if numbers.kind == "constant":
+        return f"it is always {pen.cell(numbers.median)}, but varies in normal rows"
+    if numbers.kind == "goes on":
+        return (
+            f"its values do not repeat and go on beyond all normal ones ({medians}); is it an id, a counter "
+            f"or a time?"
+        )
+    if numbers.kind == "scaled":
+        plus = ""
+        if numbers.offset:
+            plus = f", {'plus' if numbers.offset > 0 else 'less'} {pen.cell(round_to(abs(numbers.offset)))}"
+        return f"its values are about {times} times those of normal rows{plus}; is it another unit?"
+    if numbers.kind == "moved":
+        way = "higher" if numbers.offset > 0 else "lower"
+        by = pen.cell(round_to(abs(numbers.offset)))
+        return f"its values are about {by} {way} than in normal rows ({medians})"
+    if numbers.kind == "spread":
+        return f"its values vary about {times} times as much as in normal rows"
+    return f"its values are not spread as in normal rows ({medians})"
+
+
+def round_to(value: float) -> float:
+    """Return a number with three digits that count."""
+    return float(f"{value:.3g}")
+
+
+def _two(share: float) -> float:
+    return float(f"{share:.2g}")
+
+
+def _at(overall: Verdict, pen: Pen) -> str:
+    return pen.percent(overall.alpha)
+
+
+def _title(overall: Verdict, pen: Pen) -> str:
+    if overall.kind == "empty":
+        return "No rows were scored"
+    if overall.kind == "silent":
+        return f"No row can raise an alarm at {_at(overall, pen)}"
+    share = overall.n_alarms / overall.n_rows
+    if overall.kind == "more" and share > _MOST_OF_ALL:
+        which = "All rows are" if share == 1 else f"{pen.percent(_two(share))} of all rows are"
+        return f"{which} alarms, at a false-alarm rate of {_at(overall, pen)}"
+    return _PHRASES[overall.kind]
+
+
+def _shape(overall: Verdict) -> list[str]:
+    if overall.shape == "low" and overall.kind != "more":
+        return ["P-values are lower on the whole than those of normal rows, by more than chance explains."]
+    if overall.shape == "high":
+        return [
+            "P-values are higher on the whole than those of normal rows, by more than chance explains: these "
+            "rows vary less than normal ones, or the model was fitted on these very rows."
+        ]
+    return []
+
+
+def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
+    if not verdict.columns:
+        return []
+    lead, *others = verdict.columns
+    name, how = pen.cell(lead.column), spoken_of(lead, pen)
+    end = "" if how.endswith("?") else "."
+    begin = "The table has moved, chiefly in column" if lead.moved else "Column"
+    text = [f"{begin} {name}: {how}{end}"]
+    n = verdict.n_looked
+    alarms = f"the {count(n)} alarms that were looked at"
+    if lead.explains is not None and lead.explains >= _MOST_OF_ALL:
+        k = round(lead.explains * n)
+        text.append(f"This column alone explains {'all' if k == n else f'{count(k)} of'} {alarms}.")
+    elif lead.blamed is not None and lead.blamed >= _MOST_OF_ALL:
+        text.append(f"It has a part in {count(round(lead.blamed * n))} of {alarms}.")
+    if others:
+        names = ", ".join(pen.cell(column.column) for column in others)
+        text.append(f"{'Columns' if len(others) > 1 else 'Column'} {names} moved as well.")
+    text.append(_advice(lead, pen))
+    return text
+
+
+def _advice(lead: MovedColumn, pen: Pen) -> str:
+    name = pen.cell(lead.column)
+    if lead.how == "goes on":
+        return (
+            f"If it names or numbers rows, fit again with --id {name}; its p-values mean nothing until then."
+        )
+    if lead.how in ("swapped", "scaled"):
+        return "P-values mean nothing until that is put right."
+    if not lead.moved:
+        return ""
+    return "P-values refer to normal rows as they were: if this is the new normal, fit again on such rows."
