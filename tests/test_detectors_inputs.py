@@ -659,6 +659,7 @@ def test_errors_tell_who_takes_text_and_missing_values(build, nominal):
 def test_one_row_is_a_list_of_it(build, nominal):
     detector = build().fit(nominal)
     for row in (nominal[0], nominal[0].tolist(), pd.Series(nominal[0])):
-        with pytest.raises(ValueError, match=r"one row is X=\[row\]"):
+        said = r"frame\.iloc\[\[i\]\]" if isinstance(row, pd.Series) else r"X=\[row\]"
+        with pytest.raises(ValueError, match=f"one row is {said}, one column"):
             detector.predict(row)
     assert detector.predict([nominal[0]]).shape == (1,)

@@ -169,6 +169,8 @@ def test_alpha_may_be_given_beside_the_detector(quick_rankad, nominal):
     assert left.set_params(detector__alpha=0.3).alpha == 0.3
     assert left.fit(frame).alpha == 0.3
     assert left.set_params(alpha=0.4).alpha == left.detector_.alpha == 0.4
+    with pytest.raises(ValueError, match=r"got 0\.01; the false-alarm rate goes by name, as in alpha=0\.01"):
+        TableDetector(0.01).fit(frame)
     with pytest.raises(ValueError, match="alpha must be a number strictly between 0 and 1, got 7"):
         TableDetector(quick_rankad(), alpha=7).fit(frame)
 

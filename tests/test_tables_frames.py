@@ -73,6 +73,17 @@ def test_single_values_beside_columns_are_an_error():
         as_frame({"a": np.zeros(2), "b": "text"})
 
 
+def test_a_list_of_rows_is_a_table(detector):
+    rows = FRAME.to_dicts()
+    np.testing.assert_array_equal(detector.p_values(rows), detector.p_values(FRAME))
+    assert as_frame([{"a": 1, "b": "x"}, {"b": "y"}]).rows() == [(1, "x"), (None, "y")]
+    for wrong in ([1, 2], "text", None, [{"a": 1}, 2], []):
+        with pytest.raises(TypeError, match=r"a list of dicts, got \w+\.$"):
+            as_frame(wrong)
+    with pytest.raises(TypeError, match=r"got ndarray; name the columns of an array"):
+        as_frame(np.zeros((3, 2)))
+
+
 def test_a_column_is_not_taken_for_a_row():
     with pytest.raises(
         TypeError, match=r"for one row pass frame\.iloc\[\[i\]\], for one column series\.to_frame"

@@ -106,6 +106,7 @@ def test_a_reader_goes_on_where_another_was(tmp_path):
         ('[{"a": "raw\nnewline"}]', "row 1: not JSON"),
         ('[{"a": 1, "a": 2}]', "row 1: the key 'a' comes twice"),
         ('{\n "rows": [\n {"a": 1}]\n}', r"holds one JSON object over several lines; .* jq -c '\.rows\[\]'"),
+        ('{"a":{"0":1,"1":2},"b":{"0":3,"1":4}}', r"to_json\(NAME, orient='records'\)"),
         ('{"rows": [\n {"a": 1}]\n}', r"holds one JSON object over several lines"),
         ("", "is empty"),
     ],

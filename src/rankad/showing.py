@@ -275,7 +275,9 @@ def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _html_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     def line(tag: str, cells: Sequence[str]) -> str:
-        inside = "".join(f'<{tag} style="text-align: left">{escape(cell)}</{tag}>' for cell in cells)
+        inside = "".join(
+            f'<{tag} style="text-align: left; padding-right: 1em">{escape(cell)}</{tag}>' for cell in cells
+        )
         return f"<tr>{inside}</tr>"
 
     body = "".join(line("td", row) for row in rows)

@@ -49,13 +49,14 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
         text = _columns_of_text(X)
         if text:
             raise NotNumbersError(
-                f"X must hold numbers, but {_listed(text)} cannot be read as such ({error}). "
+                f"X must hold numbers, but {_listed(text)} cannot be read as such ({_in_brief(error)}). "
                 f"{_for_tables(estimator, X)} takes text, categories and missing values as they are; or "
                 f"leave these columns out."
             ) from error
         if "Expected 2D" in str(error) or "2-dimensional container" in str(error):
+            row = "frame.iloc[[i]]" if hasattr(X, "iloc") else "X=[row]"
             raise ValueError(
-                f"{error}\nIn short: one row is X=[row], one column X=[[x] for x in column]."
+                f"{error}\nIn short: one row is {row}, one column X=[[x] for x in column]."
             ) from error
         if "same order" in str(error):
             moved = _columns_out_of_place(estimator, X)
@@ -94,6 +95,11 @@ def _names(X: Any, d: int) -> list[str]:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
+
+
+def _in_brief(error: Exception) -> str:
+    """Return the first sentence of what NumPy or scikit-learn says; the rest is about their types."""
+    return str(error).partition(". ")[0].partition("\n")[0][:200]
 
 
 def _for_tables(estimator: BaseEstimator, X: Any) -> str:

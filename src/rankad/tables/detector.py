@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -159,7 +160,12 @@ class TableDetector(CalibratedDetector):
         """Fit by what `fit` does with the detector inside; return the rows that are strange to the others."""
         detector = RankAD() if self.detector is None else self.detector
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
-            raise ValueError(f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}.")
+            advice = (
+                "; the false-alarm rate goes by name, as in alpha=0.01" if isinstance(detector, Real) else ""
+            )
+            raise ValueError(
+                f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}{advice}."
+            )
         table = as_frame(X)
         encoder, alone = learn_encoder(
             table, ids=self.ids, drop=self.drop, categories=self.categories, min_count=self.min_count

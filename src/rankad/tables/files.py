@@ -181,6 +181,11 @@ def _json_reader(stream: ByteStream, batch_bytes: int, start: Mapping[str, Any] 
             f"{stream.name} holds one JSON object over several lines; a table is an array of objects, or one "
             f"object a line. Take the array out of it: jq -c '.rows[]' OLD > NEW if it is called rows."
         )
+    if re.match(rb'\{\s*"[^"]*"\s*:\s*\{\s*"0"\s*:', head) and b"\n{" not in head:
+        raise TableError(
+            f"{stream.name} holds columns of cells, as pandas writes them by default; a table is an array of "
+            f"objects. Write it with to_json(NAME, orient='records')."
+        )
     return JsonLinesReader(stream, batch_bytes=batch_bytes, start=start)
 
 

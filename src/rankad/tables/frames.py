@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ def as_frame(table: Any) -> pl.DataFrame:
     table : polars or pandas DataFrame, pyarrow Table, or dict of columns
         Columns of a dict are lists or one-dimensional arrays of the same length. One row may be a dict of
         cells, a pandas Series whose index names the columns (``frame.loc[i]``), or a polars Series of
-        structs.
+        structs; several rows may be a list of dicts.
 
     Examples
     --------
@@ -30,12 +30,16 @@ def as_frame(table: Any) -> pl.DataFrame:
     [Float64, String]
     >>> as_frame({"a": 1.5, "b": "x"}).rows()
     [(1.5, 'x')]
+    >>> as_frame([{"a": 1.5, "b": "x"}, {"a": 2.0}]).rows()
+    [(1.5, 'x'), (2.0, None)]
     """
     check_polars()
     if isinstance(table, pl.DataFrame):
         return table
     if isinstance(table, Mapping):
         return _of_mapping(table)
+    if isinstance(table, (list, tuple)) and table and all(isinstance(row, Mapping) for row in table):
+        return _of_records(table)
     if isinstance(table, pl.Series):
         return _of_polars_series(table)
     library = type(table).__module__.partition(".")[0]
@@ -46,9 +50,10 @@ def as_frame(table: Any) -> pl.DataFrame:
     if library == "pyarrow" and hasattr(table, "column_names"):
         _check_names(table.column_names)
         return _of_arrow(table)
+    advice = "; name the columns of an array, as in dict(zip(names, X.T))" if hasattr(table, "shape") else ""
     raise TypeError(
-        f"a table must be a polars or pandas DataFrame, a pyarrow Table or a dict of columns, got "
-        f"{type(table).__name__}; name the columns of an array, as in dict(zip(names, X.T))."
+        f"a table must be a polars or pandas DataFrame, a pyarrow Table, a dict of columns or a list of dicts, "
+        f"got {type(table).__name__}{advice}."
     )
 
 
@@ -64,6 +69,12 @@ def _of_mapping(table: Mapping[Any, Any]) -> pl.DataFrame:
             f"{str(column)!r} a {type(table[column]).__name__}; put single values in lists."
         )
     return _of_columns((name, [_plain_cell(value)]) for name, value in table.items())
+
+
+def _of_records(rows: Sequence[Mapping[Any, Any]]) -> pl.DataFrame:
+    """Return rows with the columns that any of them has; a cell that is not there is missing."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return _of_columns((name, [_plain_cell(row.get(name)) for row in rows]) for name in names)
 
 
 def _of_polars_series(row: pl.Series) -> pl.DataFrame:
