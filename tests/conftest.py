@@ -99,6 +99,22 @@ def near_bytes(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def klpe_bytes(tmp_path_factory):
+    """The bytes of the model file of a KLPE."""
+    path = tmp_path_factory.mktemp("models") / "klpe.rankad"
+    KLPE(n_neighbors=4).fit(modelfile_cases.nominal()).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def epsilon_bytes(tmp_path_factory):
+    """The bytes of the model file of an EpsilonLPE."""
+    path = tmp_path_factory.mktemp("models") / "epsilon.rankad"
+    EpsilonLPE(calibration="split").fit(modelfile_cases.nominal()).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
 def data_folder():
     """The folder of the benchmark data sets, from RANKAD_DATA."""
     named = os.environ.get("RANKAD_DATA")

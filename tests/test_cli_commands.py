@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 import rankad
 from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_text
-from rankad import RankAD, TableDetector
+from rankad import KLPE, EpsilonLPE, RankAD, TableDetector, load
 from rankad.cli import example
 from rankad.cli.pages import Views
 from rankad.detectors import fitting
@@ -199,7 +200,7 @@ def test_arrays_that_are_not_used_are_named(capsys, tmp_path, monkeypatch):
         (["--id", "name"], 1, "ids names 'name', which the table lacks"),
         (["--id", "reading", "--trim", "0.7"], 2, "--trim"),
         (["--alpha", "1"], 2, "1 is not strictly between 0 and 1"),
-        (["--format", "excel"], 1, "format must be one of csv"),
+        (["--format", "papyrus"], 1, "format must be one of csv"),
     ],
 )
 def test_what_cannot_be_fitted_is_one_line(files, capsys, tmp_path, options, status, expected):
@@ -501,11 +502,13 @@ def test_the_shell_can_complete_commands_and_show_how():
     assert "_RANKAD_COMPLETE=complete_bash" in done.stdout
 
 
-@pytest.mark.parametrize("missing", ["typer", "polars", "jinja2"])
-def test_a_missing_extra_is_one_line_with_its_cure(files, missing):
+@pytest.mark.parametrize(
+    ("missing", "command"), [("typer", "score"), ("polars", "score"), ("jinja2", "report")]
+)
+def test_a_missing_extra_is_one_line_with_its_cure(files, tmp_path, missing, command):
     code = f"import sys; sys.modules[{missing!r}] = None; from rankad.cli import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "score", files.new, "--model", files.model],
+        [sys.executable, "-c", code, command, files.new, "--model", files.model, "--out", tmp_path / "out"],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,
@@ -514,3 +517,36 @@ def test_a_missing_extra_is_one_line_with_its_cure(files, missing):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
     assert "pip install 'rankad[" in done.stderr
+
+
+@pytest.mark.parametrize("detector", [KLPE(0.05), EpsilonLPE(0.05)], ids=repr)
+@pytest.mark.parametrize("of_table", [True, False])
+def test_models_of_density_detectors_score_and_say_what_they_cannot(capsys, tmp_path, detector, of_table):
+    rng = np.random.default_rng(2)
+    frame = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    new = pl.DataFrame({"a": [0.0, 30.0, 0.1], "b": [0.0, 0.0, -0.1]})
+    new.write_csv(tmp_path / "new.csv")
+    fitted = TableDetector(detector).fit(frame) if of_table else clone(detector).fit(frame)
+    fitted.save(tmp_path / "model")
+    said = call(
+        capsys, "score", tmp_path / "new.csv", "--model", tmp_path / "model", "--out", tmp_path / "o.csv"
+    )
+    assert said.status == 0, said.err
+    scored = pl.read_csv(tmp_path / "o.csv")
+    np.testing.assert_array_equal(scored["p_value"], fitted.p_values(new))
+    assert scored["alarm"].to_list() == [False, True, False]
+    said = call(capsys, "explain", tmp_path / "new.csv", "--model", tmp_path / "model")
+    kind = type(detector).__name__
+    assert (said.status, f"holds a {kind}, which gives no reasons" in said.err) == (1, True)
+    said = call(capsys, "inspect", tmp_path / "model")
+    assert said.status == 0, said.err
+    assert f"no: {kind} gives no reasons" in said.out
+    page = tmp_path / "page.html"
+    said = call(capsys, "report", tmp_path / "new.csv", "--model", tmp_path / "model", "--out", page)
+    assert said.status == 0, said.err
+    assert f"The model is a {kind}, which gives no reasons" in page.read_text()
+    normal = tmp_path / "normal.csv"
+    frame.write_csv(normal)
+    said = call(capsys, "calibrate", normal, "--model", tmp_path / "model", "--out", tmp_path / "model")
+    assert said.status == 0, said.err
+    assert load(tmp_path / "model").calibration_.kind == "split"

@@ -261,6 +261,17 @@ def test_a_random_state_object_is_drawn_from(quick_rankad, nominal):
     np.testing.assert_array_equal(first, fit(5))
 
 
+@pytest.mark.parametrize("kind", [RankAD, KLPE, EpsilonLPE])
+def test_the_seed_is_fixed_unless_another_is_asked_for(kind):
+    assert kind().random_state == 0
+
+
+def test_by_default_fits_on_the_same_rows_agree(few_folds, nominal):
+    params = {"landmarks": 20, "scaling": "standard", "bandwidth": "D_K", "C": 0.1}
+    one, other = (RankAD(**params).fit(nominal).score_samples(nominal) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+
+
 def test_without_a_seed_fits_differ(quick_rankad, nominal):
     one, other = (quick_rankad(random_state=None).fit(nominal).score_samples(nominal) for _ in range(2))
     assert not np.array_equal(one, other)

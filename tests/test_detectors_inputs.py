@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from rankad import KLPE, EpsilonLPE, RankAD
+from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
 
 NAMES = ["a", "b", "c"]
 NEW = np.array([[0.1, -0.2, 0.3], [2.0, 2.0, -2.0], [9.0, 0.0, 0.0]])
@@ -637,3 +637,29 @@ def test_a_fit_that_failed_is_no_fit(build, method):
         detector.fit(np.full((20, 3), np.nan))
     with pytest.raises(NotFittedError, match="not fitted"):
         getattr(detector, method)(NEW)
+
+
+def test_errors_tell_who_takes_text_and_missing_values(build, nominal):
+    inside = "" if build().__class__ is RankAD else f"{build().__class__.__name__}()"
+    words = nominal.astype(object)
+    words[3, 1] = "red"
+    with pytest.raises(ValueError, match=re.escape(f"TableDetector({inside}).fit(dict(zip(names, X.T)))")):
+        build().fit(words)
+    frame = pd.DataFrame(nominal, columns=list("abc")).assign(c="red")
+    with pytest.raises(ValueError, match=re.escape(f"TableDetector({inside}).fit(frame) takes text")):
+        build().fit(frame)
+    holes = nominal.copy()
+    holes[3, 1] = np.nan
+    with pytest.raises(ValueError, match=re.escape(f"TableDetector({inside}).fit(dict(zip(names, X.T)))")):
+        build().fit(holes)
+    # What it says to do can be done.
+    assert TableDetector(build()).fit(dict(zip("abc", holes.T, strict=True))).n_features_in_ == 3
+
+
+def test_one_row_is_a_list_of_it(build, nominal):
+    detector = build().fit(nominal)
+    for row in (nominal[0], nominal[0].tolist(), pd.Series(nominal[0])):
+        said = r"frame\.iloc\[\[i\]\]" if isinstance(row, pd.Series) else r"X=\[row\]"
+        with pytest.raises(ValueError, match=f"one row is {said}, one column"):
+            detector.predict(row)
+    assert detector.predict([nominal[0]]).shape == (1,)

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 import modelfile_cases as cases
 import rankad
-from rankad import KLPE, ModelFileError, RankAD, TableDetector, load
+from rankad import KLPE, EpsilonLPE, ModelFileError, RankAD, TableDetector, load
 from rankad.detectors import fitting
 from rankad.modelfile import read_card, save
 from rankad.selection import SelectionTable
@@ -285,8 +285,10 @@ def test_only_fitted_detectors_of_ours_can_be_saved(quick_rankad, tmp_path):
 
     with pytest.raises(NotFittedError):
         RankAD().save(tmp_path / "model")
-    with pytest.raises(TypeError, match=r"fitted RankAD, or a fitted TableDetector .*; got KLPE"):
-        save(KLPE().fit(cases.nominal()), tmp_path / "model")
+    with pytest.raises(NotFittedError):
+        KLPE().save(tmp_path / "model")
+    with pytest.raises(TypeError, match=r"fitted RankAD, KLPE or EpsilonLPE, or a fitted .*; got list"):
+        save([], tmp_path / "model")
     with pytest.raises(TypeError, match="got Derived"):
         Derived().save(tmp_path / "model")
     detector = quick_rankad().fit(cases.nominal())
@@ -340,10 +342,67 @@ def test_categories_that_were_asked_for_come_back(tmp_path):
     )
 
 
-def test_a_table_detector_of_another_kind_is_not_saved(table_detector, tmp_path):
-    other = type(table_detector)(KLPE(), ids=["id"]).fit(cases.table())
-    with pytest.raises(TypeError, match="got a TableDetector that holds KLPE"):
-        other.save(tmp_path / "model")
+DENSITIES = [
+    KLPE(),
+    KLPE(0.2, n_neighbors=3, statistic="centred", calibration="split", scaling="robust"),
+    KLPE(statistic="kth", scaling=None),
+    EpsilonLPE(),
+    EpsilonLPE(0.1, radius=1.5, calibration="split", random_state=4),
+]
+
+
+@pytest.mark.parametrize("detector", DENSITIES, ids=repr)
+@pytest.mark.parametrize("named", [False, True])
+def test_density_detectors_come_back_to_the_last_bit(detector, named, tmp_path):
+    path = tmp_path / "model"
+    rows = pl.DataFrame(cases.nominal(), schema=["a", "b", "c"]) if named else cases.nominal()
+    new = cases.others()[:400]
+    new = pl.DataFrame(new, schema=["a", "b", "c"]) if named else new
+    detector = clone(detector).fit(rows)
+    detector.save(path)
+    again = load(path)
+    assert type(again) is type(detector)
+    assert again.get_params() == detector.get_params()
+    for method in ("score_samples", "p_values", "decision_function", "predict", "smoothed_p_values"):
+        np.testing.assert_array_equal(getattr(again, method)(new), getattr(detector, method)(new))
+    assert again.false_alarm_bound() == detector.false_alarm_bound()
+    assert (again.n_samples_fit_, again.n_features_in_) == (120, 3)
+    # Fitted again and calibrated again, it is what it was.
+    np.testing.assert_array_equal(clone(again).fit(rows).p_values(new), detector.p_values(new))
+    again.calibrate(rows)
+    again.save(path)
+    np.testing.assert_array_equal(load(path).calibration_.scores, again.calibration_.scores)
+    card = read_card(path)
+    assert (card.kind, card.detector, card.n_rows) == (type(detector).__name__, type(detector).__name__, 120)
+    assert card.columns == (("a", "b", "c") if named else ())
+    assert (card.n_neighbors, card.radius) == (
+        getattr(detector, "n_neighbors_", None),
+        getattr(detector, "radius_", None),
+    )
+    assert card.n_training == len(detector.reference_)
+
+
+def test_density_detectors_are_not_saved_without_their_rows(tmp_path):
+    with pytest.raises(ValueError, match="rows=False would leave out what KLPE scores by"):
+        save(KLPE().fit(cases.nominal()), tmp_path / "model", rows=False)
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("inner", [KLPE(0.1), EpsilonLPE(0.1)], ids=repr)
+def test_a_table_detector_may_hold_any_detector(inner, table_detector, tmp_path):
+    path = tmp_path / "model"
+    detector = type(table_detector)(inner, ids=["id"], min_count=3).fit(cases.table())
+    detector.save(path)
+    again, new = load(path), cases.new_table()
+    np.testing.assert_array_equal(again.score_samples(new), detector.score_samples(new))
+    np.testing.assert_array_equal(again.p_values(new), detector.p_values(new))
+    assert again.alpha == 0.1
+    assert read_card(path).detector == type(inner).__name__
+    with pytest.raises(TypeError, match="Only RankAD can explain rows"):
+        again.explain(new)
+
+
+def test_a_table_detector_that_is_not_fitted_is_not_saved(table_detector, tmp_path):
     with pytest.raises(NotFittedError):
         type(table_detector)().save(tmp_path / "model")
 

@@ -225,7 +225,11 @@ def _changed_or_none(change):
     [
         (("schema",), 0, "has 0 in 'schema', which should be at least 1"),
         (("schema",), True, "something else than an integer in 'schema'"),
-        (("kind",), "Pickle", "'Pickle' in 'kind', none of RankAD, TableDetector"),
+        (("kind",), "Pickle", "'Pickle' in 'kind', none of RankAD, KLPE, EpsilonLPE, TableDetector"),
+        (("kind",), "KLPE", "it says that it is a KLPE and that it is a RankAD"),
+        (("detector",), "KLPE", "it says that it is a RankAD and that it is a KLPE"),
+        (("detector",), "Pickle", "'Pickle' in 'detector', none of RankAD, KLPE, EpsilonLPE"),
+        (("detector",), 7, "something else than a text in 'detector'"),
         (("parameters", "alpha"), 2.0, "alpha must be a number strictly between 0 and 1"),
         (("parameters", "n_levels"), 10**15, "n_levels=1000000000000000 is too large"),
         (("parameters", "landmarks"), {"a": 1}, "landmarks must be"),
@@ -281,6 +285,66 @@ def test_headers_of_near_fields_are_checked_too(near_bytes, where, value, reason
     assert re.search(reason, _refused(forged, tmp_path / "model"))
 
 
+@pytest.mark.parametrize(
+    ("whose", "name", "change", "reason"),
+    [
+        ("klpe_bytes", "reference", lambda a: None, "lacks .*'reference'"),
+        ("klpe_bytes", "reference", lambda a: a[:0], "its 0 reference rows are not of 120 rows"),
+        ("klpe_bytes", "reference", lambda a: a[:, :2], r"shape \(120, 2\) where \(120, 3\) is needed"),
+        ("klpe_bytes", "reference", lambda a: np.vstack([a, a]), "240 reference rows are not of 120 rows"),
+        ("klpe_bytes", "reference", _set((0, 0), np.nan), "not finite"),
+        ("klpe_bytes", "reference", _set((0, 0), 1e300), "its reference rows hold numbers out of range"),
+        ("klpe_bytes", "reference", lambda a: a + 1.0, "its rows are not those it tells"),
+        ("klpe_bytes", "scaling.scale", _set(1, 0.0), "no scales above 0"),
+        ("klpe_bytes", "scaling.scale", _set(1, 9.0), "test rows score otherwise here"),
+        ("klpe_bytes", "scaling.center", lambda a: a[:2], r"shape \(2,\) where \(3,\) is needed"),
+        ("klpe_bytes", "calibration.scores", lambda a: a[::-1].copy(), "not ascending"),
+        ("klpe_bytes", "calibration.scores", lambda a: a[:0], "its 0 calibration scores are not of 120"),
+        ("klpe_bytes", "calibration.scores", lambda a: np.arange(121.0), "its 121 calibration scores"),
+        ("klpe_bytes", "calibration.scores", lambda a: a - 9, "other p-values here"),
+        ("klpe_bytes", "tests.rows", lambda a: a[:2], "'tests.scores' has shape"),
+        ("klpe_bytes", "tests.rows", lambda a: np.full_like(a, 1e307), "test rows"),
+        ("klpe_bytes", "ranks", lambda a: np.zeros(2), "no place in it, 'ranks'"),
+        ("epsilon_bytes", "tests.scores", lambda a: a + 1, "test rows score otherwise here"),
+        ("epsilon_bytes", "reference", lambda a: a[:7], "its rows are not those it tells"),
+    ],
+)  # fmt: skip
+def test_arrays_of_density_detectors_are_checked_as_strictly(request, whose, name, change, reason, tmp_path):
+    data = request.getfixturevalue(whose)
+    said = _refused(_with_array(data, name, _changed_or_none(change)), tmp_path / "model")
+    assert re.search(reason, said), said
+
+
+@pytest.mark.parametrize(
+    ("whose", "where", "value", "reason"),
+    [
+        ("klpe_bytes", ("kind",), "EpsilonLPE", "it says that it is a EpsilonLPE and that it is a KLPE"),
+        ("klpe_bytes", ("detector",), None, "its header has something else than a text in 'detector'"),
+        ("klpe_bytes", ("kind",), "TableDetector", "'table'"),
+        ("klpe_bytes", ("parameters", "alpha"), 7, "alpha must be a number strictly between 0 and 1"),
+        ("klpe_bytes", ("parameters", "statistic"), "x" * 9, "statistic must be one of"),
+        ("klpe_bytes", ("parameters", "radius"), 1.0, "its parameters are not those of KLPE: radius"),
+        ("klpe_bytes", ("parameters", "n_neighbors"), [3], "n_neighbors must be"),
+        ("klpe_bytes", ("fitted", "n_rows"), 5, "its 120 reference rows are not of 5 rows"),
+        ("klpe_bytes", ("fitted", "n_neighbors"), 0, "should be at least 1"),
+        ("klpe_bytes", ("fitted", "n_neighbors"), 2**60, "reference rows are fewer than it asks for"),
+        ("klpe_bytes", ("fitted", "n_neighbors"), 5, "test rows score otherwise here"),
+        ("klpe_bytes", ("fitted", "statistic"), "odd", "none of mean, kth, centred"),
+        ("klpe_bytes", ("fitted", "calibration"), "cross-fit", "none of leave-one-out, split"),
+        ("klpe_bytes", ("fitted", "reference_apart"), 1, "something else than true or false"),
+        ("klpe_bytes", ("fitted", "training_sha256"), "0" * 64, "its rows are not those it tells"),
+        ("klpe_bytes", ("fitted", "feature_names"), ["a"], "1 feature names are not for 3 columns"),
+        ("epsilon_bytes", ("fitted", "radius"), 0.0, "has 0 in 'radius', out of range"),
+        ("epsilon_bytes", ("fitted", "radius"), None, "something else than a number in 'radius'"),
+        ("epsilon_bytes", ("fitted", "radius"), 9.0, "test rows score otherwise here"),
+        ("epsilon_bytes", ("parameters", "radius"), -1.0, "radius must be 'auto' or a number > 0"),
+    ],
+)  # fmt: skip
+def test_headers_of_density_detectors_are_checked_as_strictly(request, whose, where, value, reason, tmp_path):
+    forged = cases.with_header(request.getfixturevalue(whose), _setting(where, value))
+    assert re.search(reason, said := _refused(forged, tmp_path / "model")), said
+
+
 def _setting(where, value):
     def edit(header):
         for key in where[:-1]:
@@ -311,7 +375,7 @@ def _mutated_array(array, rng):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-@pytest.mark.parametrize("whose", ["model_bytes", "near_bytes"])
+@pytest.mark.parametrize("whose", ["model_bytes", "near_bytes", "klpe_bytes", "epsilon_bytes"])
 def test_hundreds_of_signed_forgeries_are_refused_or_harmless(request, whose, tmp_path):
     """What gets through must still answer: nothing may crash later that was let in."""
     rng, model_bytes = np.random.default_rng(10), request.getfixturevalue(whose)

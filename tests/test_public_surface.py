@@ -12,9 +12,11 @@ import rankad
 PUBLIC = [
     "KLPE",
     "Calibration",
+    "ColumnsDisplay",
     "EpsilonLPE",
     "FalseAlarmBound",
     "ModelFileError",
+    "PValueDisplay",
     "RankAD",
     "TableDetector",
     "__version__",

@@ -153,7 +153,26 @@ def test_alpha_is_that_of_the_detector_inside_and_can_be_changed(quick_rankad, n
     assert TableDetector().alpha == RankAD().alpha
     bare = TableDetector()
     bare.alpha = 0.5
-    assert bare.alpha == bare.detector.alpha == 0.5
+    assert bare.alpha == bare.get_params()["alpha"] == 0.5
+
+
+def test_alpha_may_be_given_beside_the_detector(quick_rankad, nominal):
+    frame = table_of(nominal)
+    given = TableDetector(quick_rankad(alpha=0.2), alpha=0.1)
+    assert (given.alpha, given.detector.alpha) == (0.1, 0.2)
+    assert given.fit(frame).alpha == given.detector_.alpha == 0.1
+    assert clone(given).alpha == 0.1
+    assert TableDetector(alpha=0.01).alpha == 0.01
+    # Left to the detector inside, it stays so in a copy, and a search over it has its way.
+    left = clone(TableDetector(quick_rankad(alpha=0.2)))
+    assert left.get_params()["alpha"] is None
+    assert left.set_params(detector__alpha=0.3).alpha == 0.3
+    assert left.fit(frame).alpha == 0.3
+    assert left.set_params(alpha=0.4).alpha == left.detector_.alpha == 0.4
+    with pytest.raises(ValueError, match=r"got 0\.01; the false-alarm rate goes by name, as in alpha=0\.01"):
+        TableDetector(0.01).fit(frame)
+    with pytest.raises(ValueError, match="alpha must be a number strictly between 0 and 1, got 7"):
+        TableDetector(quick_rankad(), alpha=7).fit(frame)
 
 
 def test_it_is_cloned_by_its_parameters(quick_rankad, nominal):

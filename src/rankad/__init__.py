@@ -9,6 +9,7 @@ from rankad._collector import no_collection as _no_collection
 if TYPE_CHECKING:
     from rankad.calibration import Calibration, FalseAlarmBound
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
+    from rankad.displays import ColumnsDisplay, PValueDisplay
     from rankad.modelfile import ModelFileError, load
     from rankad.tables import TableDetector
 
@@ -17,9 +18,11 @@ __version__ = version("rankad")
 __all__ = [
     "KLPE",
     "Calibration",
+    "ColumnsDisplay",
     "EpsilonLPE",
     "FalseAlarmBound",
     "ModelFileError",
+    "PValueDisplay",
     "RankAD",
     "TableDetector",
     "__version__",
@@ -29,9 +32,11 @@ __all__ = [
 _HOMES = {
     "KLPE": "rankad.detectors",
     "Calibration": "rankad.calibration",
+    "ColumnsDisplay": "rankad.displays",
     "EpsilonLPE": "rankad.detectors",
     "FalseAlarmBound": "rankad.calibration",
     "ModelFileError": "rankad.modelfile",
+    "PValueDisplay": "rankad.displays",
     "RankAD": "rankad.detectors",
     "TableDetector": "rankad.tables",
     "load": "rankad.modelfile",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -15,12 +15,13 @@ from rankad._collector import no_collection
 from rankad._threads import in_blocks
 from rankad.detectors.rows import validate_rows
 from rankad.reasons import Search
+from rankad.showing import Explanations, as_html, as_text, library_of
 from rankad.typical import N_NEAR, NominalRows
 
 if TYPE_CHECKING:
     from rankad.detectors.rank import RankAD
 
-__all__ = ["Change", "Explainer", "Explanation", "Move", "Neighbor", "Reason", "explain"]
+__all__ = ["Change", "Explainer", "Explanation", "Explanations", "Move", "Neighbor", "Reason", "explain"]
 
 # A number; for a source column that is encoded in several, a tuple of them; or what they were decoded to.
 Cell: TypeAlias = Any
@@ -108,9 +109,9 @@ class Change(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why a row has the score it has.
+    """Why a row has the score it has. It prints as text, and as a table in notebooks.
 
     Attributes
     ----------
@@ -125,6 +126,10 @@ class Explanation:
         The nearest nominal rows, in all columns.
     change : Change or None
         A small change that makes the row nominal; None if it is, or if none was found.
+    alpha : float or None
+        What counted as an alarm.
+    row : int or None
+        Its position among the rows that were explained, the first is 0.
     """
 
     p_value: float
@@ -132,6 +137,19 @@ class Explanation:
     reasons: tuple[Reason, ...]
     nearest: tuple[Neighbor, ...]
     change: Change | None
+    alpha: float | None = None
+    row: int | None = field(default=None, compare=False)
+
+    @property
+    def is_alarm(self) -> bool | None:
+        """Whether the row is an alarm at `alpha`; None where that is not known."""
+        return None if self.alpha is None else self.p_value <= self.alpha
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 def explain(
@@ -143,7 +161,7 @@ def explain(
     names: Sequence[str] | None = None,
     decode: Decode | None = None,
     n_nearest: int = 3,
-) -> list[Explanation]:
+) -> Explanations:
     """Explain the scores of rows, column by column.
 
     Parameters
@@ -165,8 +183,8 @@ def explain(
 
     Returns
     -------
-    list of Explanation
-        One for each row.
+    Explanations
+        A list with one `Explanation` for each row. It prints, and `to_frame` makes a data frame of it.
 
     Examples
     --------
@@ -183,7 +201,7 @@ def explain(
     explainer = Explainer(
         detector, alpha=alpha, groups=groups, names=names, decode=decode, n_nearest=n_nearest
     )
-    return explainer(validate_rows(detector, X, reset=False))
+    return Explanations(explainer(validate_rows(detector, X, reset=False)), library=library_of(X))
 
 
 class Explainer:
@@ -236,7 +254,7 @@ class Explainer:
 
         def block(begin: int, end: int) -> list[Explanation]:
             own = None if values is None else [of_group[begin:end] for of_group in values]
-            return self._tell(rows[begin:end], own)
+            return self._tell(rows[begin:end], own, begin)
 
         with no_collection():
             parts = in_blocks(block, len(rows), self._most, self._n_jobs, few=_FEW)
@@ -279,10 +297,10 @@ class _Teller:
         n_nearest: int,
     ) -> None:
         self._detector, self._nominal, self._names, self._decode = detector, nominal, names, decode
-        self._n_nearest = min(n_nearest, len(nominal.rows))
+        self._n_nearest, self._alpha = min(n_nearest, len(nominal.rows)), alpha
         self._search = Search(detector.scorer_, detector.calibration_, alpha, nominal)
 
-    def __call__(self, rows: Floats, own: Sequence[Sequence[Cell]] | None) -> list[Explanation]:
+    def __call__(self, rows: Floats, own: Sequence[Sequence[Cell]] | None, first: int) -> list[Explanation]:
         found, p_values = self._search.look(rows), self._detector.calibration_.p_values
         value = self._cells(rows) if own is None else own
         typical, after = self._cells(found.typical), self._cells(found.changed)
@@ -300,7 +318,7 @@ class _Teller:
             outcome = next(then)
             change = Change(moves, *outcome) if moves else None
             in_order = tuple(map(of_row.__getitem__, groups))
-            explanations.append(Explanation(*next(before), in_order, near, change))
+            explanations.append(Explanation(*next(before), in_order, near, change, self._alpha, first + i))
         return explanations
 
     def _cells(self, rows: Floats) -> Sequence[Sequence[Cell]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from scipy.stats import betabinom
 from rankad._arrays import Floats
 from rankad.calibration import TIED_WITHIN, Calibration, n_attainable
 
-__all__ = ["LEVELS", "Chance", "PValueSummary", "Span"]
+__all__ = ["LEVELS", "Chance", "PValueSummary", "Span", "chance_of"]
 
 LEVELS = (0.1, 0.05, 0.01, 0.001)
 _N_BINS = 20
@@ -193,6 +193,17 @@ class Chance:
                 least = below
                 most = r if self.worth == 1 else up_to
         return _Place(least, self.n), _Place(most + t if most else 0, self.n + t)
+
+
+def chance_of(detector: Any) -> Chance:
+    """Return the law of the number of alarms that nominal rows raise with a fitted detector of any kind."""
+    inner = getattr(detector, "detector_", detector)
+    calibration: Calibration = inner.calibration_
+    n_trimmed = 0 if inner.recalibrated_ else len(getattr(inner, "trimmed_rows_", ()))
+    if n_trimmed:
+        n_used = inner.n_samples_fit_ - len(inner.repeated_rows_) - n_trimmed
+        n_trimmed = math.ceil(n_trimmed * min(calibration.scores.size / n_used, 1.0))
+    return Chance.of(calibration, n_trimmed)
 
 
 class _Place(NamedTuple):

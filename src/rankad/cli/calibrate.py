@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rankad.cli.options import AsJson, Delimiter, Format, Jobs, Model, Quiet, Table, Verbose, check_file
+from rankad.cli.options import (
+    AsJson,
+    Delimiter,
+    Encoding,
+    Format,
+    Jobs,
+    Model,
+    Quiet,
+    Sheet,
+    Table,
+    Verbose,
+    check_file,
+)
 
 if TYPE_CHECKING:
     from rankad.calibration import FalseAlarmBound
@@ -26,6 +38,8 @@ def calibrate(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -40,12 +54,15 @@ def calibrate(
     from rankad.cli.model import as_saved, load_for
     from rankad.cli.scan import Frames, of_table
     from rankad.cli.screen import metered
-    from rankad.modelfile import read_card
+    from rankad.modelfile import read_card, save
     from rankad.tables.files import open_table
     from rankad.tables.judging import chance_of
 
     check_file(out, "--out", [table])
-    with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    with (
+        metered(quiet) as meter,
+        open_table(table, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet) as reader,
+    ):
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         before, old, chance = detector.calibration_, detector.false_alarm_bound(), chance_of(detector)
@@ -57,7 +74,7 @@ def calibrate(
     n_alarms = int(np.count_nonzero(before.p_values(fresh) <= detector.alpha))
     card = read_card(model)
     detector.detector_.n_jobs = None
-    as_saved(detector, card).save(out, rows=card.holds_rows)
+    save(as_saved(detector, card), out, rows=card.holds_rows)
     told = _Told(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
     usual = chance.span(fresh.size, detector.alpha)
     if as_json:

@@ -11,9 +11,11 @@ from rankad.cli.options import (
     AsJson,
     Delimiter,
     DiscoveryRate,
+    Encoding,
     Format,
     Jobs,
     Model,
+    Sheet,
     Table,
     Verbose,
     check_rates,
@@ -56,6 +58,8 @@ def explain(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -72,14 +76,15 @@ def explain(
 
     check_rates(table, alpha, fdr)
     _check_rows(row)
-    with metered() as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    how = {"format": format, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
+    with metered() as meter, open_table(table, **how) as reader:  # type: ignore[arg-type]
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         check_explains(detector, model)
         detector.alpha = rate = detector.alpha if alpha is None else alpha
         level = rate
         if fdr is not None:
-            with open_table(table, format=format, delimiter=delimiter) as first:
+            with open_table(table, **how) as first:  # type: ignore[arg-type]
                 level = discovery_level(first, detector, meter, fdr)
         chosen: Rows | None
         verdict: TableVerdict | None = None

@@ -12,9 +12,11 @@ import typer
 from rankad.cli.options import (
     AsJson,
     Delimiter,
+    Encoding,
     Format,
     Jobs,
     Quiet,
+    Sheet,
     Table,
     Verbose,
     check_file,
@@ -87,6 +89,8 @@ def fit(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -107,7 +111,7 @@ def fit(
     check_file(model, "--model", [table])
     begun = time.monotonic()
     with metered(quiet) as meter:
-        frame = _whole(table, format, delimiter, meter)
+        frame = _whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
         detector = TableDetector(
             # A near field is made of rows.
             RankAD(alpha, near_field=not without_rows, trim=trim, random_state=seed, n_jobs=threads(jobs)),
@@ -130,14 +134,14 @@ def fit(
         _print_text(table, model, frame, detector, card, time.monotonic() - begun)
 
 
-def _whole(table: str, format: str | None, delimiter: str | None, meter: Meter) -> pl.DataFrame:
+def _whole(table: str, meter: Meter, **how: str | None) -> pl.DataFrame:
     """Read all of a table."""
     import polars as pl
 
     from rankad.cli.scan import warn_of_unused
     from rankad.tables.files import open_table
 
-    with open_table(table, format=format, delimiter=delimiter) as reader:
+    with open_table(table, **how) as reader:  # type: ignore[arg-type]
         warn_of_unused(reader)
         frames = []
         meter.reading(reader, "Reading")
@@ -192,7 +196,7 @@ def _print_text(
     facts.show_header = False
     if card.n_trimmed:
         facts.add_row("left out", f"{rows(card.n_trimmed)} that lie farthest from the others (--trim)")
-    if card.selection is not None:
+    if card.selection is not None and card.bandwidth is not None:
         facts.add_row(
             "selected",
             f"{card.scaling or 'no further'} scaling, kernel width {card.bandwidth:.3g}; best of "

@@ -20,6 +20,7 @@ _LEVELS = (0.1, 0.05, 0.01)
 _CALIBRATIONS = {
     "cross-fit": "each scored by a model that had not seen it",
     "split": "none of which the model had seen",
+    "leave-one-out": "each compared with all the others",
     "in-sample": "the very rows it learned from",
 }
 
@@ -58,7 +59,8 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
     out = screen()
     facts = plain_table("", "")
     facts.show_header = False
-    facts.add_row("kind", f"{card.kind}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
+    held = "" if card.detector in (card.kind, "RankAD") else f" of {card.detector}"
+    facts.add_row("kind", f"{card.kind}{held}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
     learned = rows(card.n_rows)
     if card.n_trimmed:
         learned += f", {count(card.n_trimmed)} of them left out as suspects"
@@ -66,14 +68,11 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
     facts.add_row(
         "compares with", f"{rows(card.n_calibrating)}, {_CALIBRATIONS[card.calibration]} ({card.calibration})"
     )
-    chosen = f" (best of {count(len(card.selection.C))} settings)" if card.selection is not None else ""
-    near = f", and the nearest of {rows(card.n_near)}" if card.n_near else ""
+    facts.add_row("scores by", _scores_by(card))
+    explains = "yes" if card.holds_rows else "no: it was saved without rows"
     facts.add_row(
-        "scores by",
-        f"{count(card.n_landmarks)} landmarks, {card.scaling or 'no further'} scaling, kernel width "
-        f"{card.bandwidth:.3g}{chosen}{near}",
+        "explains", explains if card.detector == "RankAD" else f"no: {card.detector} gives no reasons"
     )
-    facts.add_row("explains", "yes" if card.holds_rows else "no: it was saved without rows")
     out.print(str(model), style="bold")
     out.print(facts, "")
     promises = plain_table("false alarms asked for", "at most", "")
@@ -98,6 +97,19 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
     out.print(details)
 
 
+def _scores_by(card: ModelCard) -> str:
+    from rankad.cli.words import count, rows
+
+    scaling = f"{card.scaling or 'no further'} scaling"
+    if card.radius is not None:
+        return f"how many of {rows(card.n_training)} are within {card.radius:.3g}, {scaling}"
+    if card.bandwidth is None:
+        return f"the {count(card.n_neighbors or 0)} nearest of {rows(card.n_training)}, {scaling}"
+    chosen = f" (best of {count(len(card.selection.C))} settings)" if card.selection is not None else ""
+    near = f", and the nearest of {rows(card.n_near)}" if card.n_near else ""
+    return f"{count(card.n_landmarks)} landmarks, {scaling}, kernel width {card.bandwidth:.3g}{chosen}{near}"
+
+
 def _print_columns(card: ModelCard) -> None:
     from rankad.cli.screen import plain_table, printable, screen
     from rankad.cli.words import cell
@@ -118,7 +130,7 @@ def _print_columns(card: ModelCard) -> None:
 
 def _changed(card: ModelCard) -> dict[str, Any]:
     """Return the parameters that are not as by default."""
-    from rankad import RankAD
+    import rankad
 
-    defaults = RankAD().get_params()
+    defaults = getattr(rankad, card.detector)().get_params()
     return {name: value for name, value in card.parameters.items() if value != defaults.get(name)}

@@ -17,7 +17,7 @@ from rankad.tables.errors import TableError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankad.detectors import RankAD
+    from rankad.detectors import KLPE, EpsilonLPE, RankAD
     from rankad.modelfile import ModelCard
 
 __all__ = ["as_saved", "for_table", "load_for", "threads"]
@@ -33,7 +33,7 @@ def load_for(path: Path, columns: Sequence[str], jobs: int | None) -> TableDetec
     return detector
 
 
-def for_table(detector: RankAD, columns: Sequence[str]) -> TableDetector:
+def for_table(detector: RankAD | KLPE | EpsilonLPE, columns: Sequence[str]) -> TableDetector:
     """Return a detector fitted on an array as one on tables of numbers; a missing value is strange to it.
 
     Columns are matched by name where it was fitted with names. Else the table must have as many as the array.
@@ -45,7 +45,7 @@ def for_table(detector: RankAD, columns: Sequence[str]) -> TableDetector:
             f"table has {len(columns)}; give a table of those columns alone, in their order."
         )
     # What stands for a missing value does not matter: the row gets the least score.
-    fillers = np.median(detector.scorer_.landmarks, axis=0).tolist()
+    fillers = detector.scaling_.center.tolist()
     used = tuple(
         NumberColumn(str(name), filler, 0.0, 1.0, missing=False, constant=False)
         for name, filler in zip(columns if names is None else names, fillers, strict=True)
@@ -57,11 +57,11 @@ def for_table(detector: RankAD, columns: Sequence[str]) -> TableDetector:
     return TableDetector.of_parts(encoder, plain)
 
 
-def as_saved(detector: TableDetector, card: ModelCard) -> TableDetector | RankAD:
+def as_saved(detector: TableDetector, card: ModelCard) -> TableDetector | RankAD | KLPE | EpsilonLPE:
     """Return the detector in the form that it was loaded from."""
     if card.kind == "TableDetector":
         return detector
-    inner = cast("RankAD", detector.detector_)
+    inner = cast("RankAD | KLPE | EpsilonLPE", detector.detector_)
     if card.columns:
         inner.feature_names_in_ = np.array(card.columns, dtype=object)
     return inner

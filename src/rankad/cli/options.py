@@ -16,10 +16,12 @@ __all__ = [
     "AsJson",
     "Delimiter",
     "DiscoveryRate",
+    "Encoding",
     "Format",
     "Jobs",
     "Model",
     "Quiet",
+    "Sheet",
     "Table",
     "Verbose",
     "check_file",
@@ -77,7 +79,7 @@ Table = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, JSON lines (all also .gz, .zst), Parquet, Arrow or NumPy file; - is standard input.",
+        help="CSV, TSV, JSON (all also .gz, .zst), Parquet, Arrow, NumPy or Excel file; - is standard input.",
     ),
 ]
 Model = Annotated[Path, typer.Option("--model", "-m", metavar="FILE", help="The model file.")]
@@ -109,12 +111,24 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="Of TABLE: csv, tsv, jsonl, parquet, arrow, npy or npz. [default: by its name]",
+        help="Of TABLE: csv, tsv, jsonl, json, parquet, arrow, npy, npz or excel. [default: by its name]",
     ),
 ]
 Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", metavar="CHAR", help="Of CSV. [default: by its first line]"),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Of text: latin-1, cp1252, utf-16-le, ... [default: utf-8, or by the file's mark]",
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option("--sheet", metavar="NAME", help="Of an Excel file. [default: the only one]"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]

@@ -40,10 +40,10 @@ class Views:
         self.notes: list[str] = []
         nominal = getattr(detector.detector_, "nominal_rows_", None)
         if nominal is None:
-            self.notes.append(
-                "The model was saved without the rows it was fitted on, so alarms are not explained and "
-                "columns are not shown."
-            )
+            why = "The model was saved without the rows it was fitted on"
+            if not hasattr(detector.detector_, "scorer_"):
+                why = f"The model is a {type(detector.detector_).__name__}, which gives no reasons"
+            self.notes.append(f"{why}, so alarms are not explained and columns are not shown.")
             return
         frame = detector.encoder_.decode(nominal)
         for column in detector.encoder_.columns:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +12,12 @@ from rankad.cli.options import (
     Alpha,
     Delimiter,
     DiscoveryRate,
+    Encoding,
     Format,
     Jobs,
     Model,
     Quiet,
+    Sheet,
     Table,
     Verbose,
     check_file,
@@ -51,6 +52,8 @@ def report(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -60,62 +63,45 @@ def report(
     browser, print it, or send it.
     """
     from rankad.cli.model import load_for
-    from rankad.cli.pages import Course, Views, write_page
-    from rankad.cli.scan import MostAbnormal, discovery_level, explained, of_table, scan
+    from rankad.cli.pages import write_page
+    from rankad.cli.scan import discovery_level, of_table, scan
     from rankad.cli.screen import metered, print_verdict, screen
     from rankad.cli.words import size, summary
-    from rankad.report import Alarm, ReportData, render
+    from rankad.report import render
+    from rankad.reporting import gathered
     from rankad.tables.files import open_table
-    from rankad.tables.judging import Watch
 
     check_rates(table, alpha, fdr)
     check_file(out, "--out", [table, model], streams=True)
     _check_page(out)
-    with metered(quiet) as meter, open_table(table, format=format, delimiter=delimiter) as reader:
+    how = {"format": format, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
+    with metered(quiet) as meter, open_table(table, **how) as reader:  # type: ignore[arg-type]
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         detector.alpha = rate = detector.alpha if alpha is None else alpha
         level = rate
         if fdr is not None:
-            with open_table(table, format=format, delimiter=delimiter) as first:
+            with open_table(table, **how) as first:  # type: ignore[arg-type]
                 level = discovery_level(first, detector, meter, fdr)
-        watch = Watch(detector, rate, *([level] if 0 < level < 1 else []))
-        most, views, course = MostAbnormal(top), Views(detector), Course(detector)
-        for batch in scan(reader, detector, meter, "Looking"):
-            alarms = batch.p_values <= level
-            watch.add(batch.frame, batch.first, batch.p_values)
-            most.add(batch)
-            views.add(batch.frame, alarms)
-            course.add(batch.frame, batch.first, alarms)
         name = Path(table).name if table != "-" else "standard input"
-    found = []
-    if most.rows is not None:
-        found = explained(detector, most.rows.where(most.rows.p_values <= level), level or rate)
-    verdict = watch.verdict()
-    data = ReportData(
-        title or f"Anomalies in {name}",
-        rate,
-        watch.summary,
-        _facts(model, detector.false_alarm_bound(rate)),
-        alarms=[
-            Alarm(row.number, row.p_value, row.score, row.name, row.explanation, row.strange, row.values)
-            for row in found
-        ],
-        columns=views.columns,
-        source=name,
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        notes=views.notes,
-        verdict=verdict,
-        timeline=course.timeline,
-        fdr=fdr,
-        level=None if fdr is None else level,
-    )
+        data = gathered(
+            scan(reader, detector, meter, "Looking"),
+            detector,
+            _facts(model, detector.false_alarm_bound(rate)),
+            title=title or f"Anomalies in {name}",
+            rate=rate,
+            top=top,
+            source=name,
+            level=level,
+            fdr=fdr,
+        )
     write_page(out, render(data), inputs=[model] if table == "-" else [model, Path(table)])
     if quiet:
         return
     screen_ = screen()
-    print_verdict(screen_, verdict)
-    screen_.print(summary(verdict.overall))
+    assert data.verdict is not None
+    print_verdict(screen_, data.verdict)
+    screen_.print(summary(data.verdict.overall))
     if fdr is not None:
         from rankad.cli.words import alarms as told
         from rankad.cli.words import percent

@@ -210,6 +210,11 @@ class Explained(NamedTuple):
 
 def check_explains(detector: TableDetector, model: Path) -> None:
     """Refuse a model that cannot explain rows."""
+    if not hasattr(detector.detector_, "scorer_"):
+        raise ValueError(
+            f"{model} holds a {type(detector.detector_).__name__}, which gives no reasons; models made by "
+            f"rankad fit do, and so does RankAD."
+        )
     if not hasattr(detector.detector_, "nominal_rows_"):
         raise ValueError(
             f"{model} was saved without the rows that explanations take; fit it again, without "

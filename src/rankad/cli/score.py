@@ -13,10 +13,12 @@ from rankad.cli.options import (
     Alpha,
     Delimiter,
     DiscoveryRate,
+    Encoding,
     Format,
     Jobs,
     Model,
     Quiet,
+    Sheet,
     Table,
     Verbose,
     check_file,
@@ -84,6 +86,8 @@ def score(
     jobs: Jobs = None,
     format: Format = None,
     delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -113,6 +117,8 @@ def score(
         neutralize_formulas=neutralize_formulas,
         format=format,
         delimiter=delimiter,
+        encoding=encoding,
+        sheet=sheet,
     )
     outcome = run(plan, jobs, quiet=quiet or (plan.to_stdout and sys.stdout.isatty()))
     if as_json:

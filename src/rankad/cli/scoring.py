@@ -76,7 +76,7 @@ class Plan:
         Of the new columns' names.
     neutralize_formulas : bool
         Whether text that a spreadsheet would take for a formula gets a single quote before it.
-    format, delimiter : str or None
+    format, delimiter, encoding, sheet : str or None
         Of the table.
     """
 
@@ -93,6 +93,8 @@ class Plan:
     neutralize_formulas: bool = False
     format: str | None = None
     delimiter: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
 
     @property
     def to_stdout(self) -> bool:
@@ -101,7 +103,14 @@ class Plan:
 
     def open(self, start: Any = None) -> TableReader:
         """Open the table."""
-        return open_table(self.table, format=self.format, delimiter=self.delimiter, start=start)
+        return open_table(
+            self.table,
+            format=self.format,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            sheet=self.sheet,
+            start=start,
+        )
 
     def ahead(self, reader: TableReader) -> TableReader:
         """Let a reader of a file read ahead."""
@@ -340,6 +349,8 @@ def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
             "neutralize formulas": plan.neutralize_formulas,
             "format": plan.format,
             "delimiter": plan.delimiter,
+            "encoding": plan.encoding,
+            "sheet": plan.sheet,
         }
     return open_output(
         plan.out,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar, overload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -19,6 +21,10 @@ from rankad._checks import check_unit
 from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.copies import find_repeats, row_variates
 from rankad.detectors.rows import is_plain, validate_rows
+from rankad.detectors.signature import with_advice
+
+if TYPE_CHECKING:
+    from rankad.report.result import Report
 
 __all__ = ["CalibratedDetector"]
 
@@ -35,10 +41,17 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     calibration_: Calibration
     # Whether nominal scores are those of fresh rows (`calibrate`).
     recalibrated_: bool
+    # Parameters that it does not have, and what to do instead.
+    _elsewhere: ClassVar[Mapping[str, str]] = {}
     # No row can score lower.
     _least_score = -math.inf
     # Whether `_score` takes any plain array (`is_plain`) and scores rows NaN that are not finite.
     _marks_bad_rows = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = with_advice(cls.__init__, cls._elsewhere)  # type: ignore[method-assign]
 
     @abstractmethod
     def _score(self, rows: Floats) -> Floats:
@@ -264,6 +277,42 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         if 1 / self.alpha > sys.maxsize:
             return "Use a larger alpha."
         return f"Use at least {math.ceil(1 / self.alpha) - 1} such rows or a larger alpha."
+
+    def report(
+        self,
+        X: Any,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        alpha: float | None = None,
+        top: int = 20,
+        title: str | None = None,
+    ) -> Report:
+        """Score rows and make an HTML page of what was found, the same as ``rankad report`` makes.
+
+        How many alarms, which, why, and what was promised. Needs the extra ``report``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+            As for `p_values`.
+        path : str or path, optional
+            Where to write the page, as "report.html".
+        alpha : float, optional
+            What counts as an alarm; the detector's own by default.
+        top : int
+            How many alarms to explain.
+        title : str, optional
+
+        Returns
+        -------
+        Report
+            Shows itself in a notebook; ``report.save(path)`` writes it.
+        """
+        # By its name: pages are made by what is above the detectors, which know nothing of it.
+        made: Report = import_module("rankad.reporting").report_on(self, X, alpha=alpha, top=top, title=title)
+        if path is not None:
+            made.save(path)
+        return made
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """Fit on X and predict the same rows.

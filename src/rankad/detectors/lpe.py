@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from numbers import Real
 from typing import Any, cast
@@ -41,6 +42,7 @@ class _LocalDensityDetector(CalibratedDetector):
     n_jobs: int | None
     scaling_: Scaling
     reference_: Floats
+    n_samples_fit_: int
     # Whether the rows that calibrate are others than those of reference.
     _reference_apart: bool
 
@@ -69,20 +71,25 @@ class _LocalDensityDetector(CalibratedDetector):
             Nominal rows, at least 4.
         y : ignored
         """
-        check_unit("alpha", self.alpha)
-        check_choice("calibration", self.calibration, ("leave-one-out", "split"))
-        check_choice("scaling", self.scaling, ("standard", "robust", None))
-        check_run(self.random_state, self.n_jobs)
-        self._check_parameters()
+        self._check()
         with self._keeping_the_old_fit():
             self._fit(validate_rows(self, X, reset=True, least=_LEAST_ROWS))
         self._warn_if_silent()
         return self
 
+    def _check(self) -> None:
+        """Check every parameter before any work is done."""
+        check_unit("alpha", self.alpha)
+        check_choice("calibration", self.calibration, ("leave-one-out", "split"))
+        check_choice("scaling", self.scaling, ("standard", "robust", None))
+        check_run(self.random_state, self.n_jobs)
+        self._check_parameters()
+
     def _fit(self, rows: Floats) -> None:
         with importing:
             import rankad._counts
             import rankad.neighbors  # noqa: F401
+        self.n_samples_fit_ = len(rows)
         repeats = self._without_repeats(rows, _LEAST_ROWS)
         if repeats.size:
             rows = np.delete(rows, repeats, axis=0)
@@ -144,6 +151,19 @@ class _LocalDensityDetector(CalibratedDetector):
     def _score(self, rows: Floats) -> Floats:
         return self._density(self.reference_, self.scaling_.apply(rows))
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted detector to one file, without pickle; `rankad.load` brings it back to the last bit.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to, as "model.rankad". A file of that name is replaced by a whole one or not at all. The
+            reference rows are in it, since rows are scored by them.
+        """
+        from rankad.modelfile import save
+
+        save(self, path)
+
 
 class KLPE(_LocalDensityDetector):
     """K-LPE and aK-LPE: p-values from nearest-neighbour distances.
@@ -166,8 +186,8 @@ class KLPE(_LocalDensityDetector):
         half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
-    random_state : int, RandomState or None
-        For "split".
+    random_state : int, RandomState or None, default=0
+        For "split". None draws another half for every fit.
     n_jobs : int or None
         Threads; None is one.
 
@@ -180,6 +200,8 @@ class KLPE(_LocalDensityDetector):
         The rows that neighbours are sought among, scaled.
     scaling_ : Scaling
     n_neighbors_ : int
+    n_samples_fit_ : int
+        How many rows it was fitted on.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -192,6 +214,7 @@ class KLPE(_LocalDensityDetector):
     """
 
     n_neighbors_: int
+    _statistic: Statistic
 
     def __init__(
         self,
@@ -201,7 +224,7 @@ class KLPE(_LocalDensityDetector):
         statistic: str = "mean",
         calibration: str = "leave-one-out",
         scaling: str | None = "standard",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -263,8 +286,8 @@ class EpsilonLPE(_LocalDensityDetector):
         half of the rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
-    random_state : int, RandomState or None
-        For "split".
+    random_state : int, RandomState or None, default=0
+        For "split". None draws another half for every fit.
     n_jobs : int or None
         Threads; None is one.
 
@@ -277,6 +300,8 @@ class EpsilonLPE(_LocalDensityDetector):
         The rows that neighbours are counted among, scaled.
     scaling_ : Scaling
     radius_ : float
+    n_samples_fit_ : int
+        How many rows it was fitted on.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -295,7 +320,7 @@ class EpsilonLPE(_LocalDensityDetector):
         radius: float | str = "auto",
         calibration: str = "leave-one-out",
         scaling: str | None = "standard",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.alpha = alpha
@@ -304,6 +329,8 @@ class EpsilonLPE(_LocalDensityDetector):
         self.scaling = scaling
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    radius_: float
 
     # No row has fewer than no neighbours.
     _least_score = 0.0

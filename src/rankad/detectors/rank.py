@@ -26,8 +26,8 @@ from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
     from rankad.detectors.fitting import RankFit
-    from rankad.explanations import Explanation
     from rankad.scorer import KernelScorer
+    from rankad.showing import Explanations
 
 __all__ = ["RankAD"]
 
@@ -95,8 +95,10 @@ class RankAD(CalibratedDetector):
         with a K so large that no cluster of suspects can vouch for itself. The promise changes: if they were
         nominal after all, as many more false alarms are raised, up to ``alpha + trim`` in all (see
         `false_alarm_bound`); more where whole clusters of a few rows are left out.
-    random_state : int, RandomState or None
-        Same seed, same answer, whatever `n_jobs`.
+    random_state : int, RandomState or None, default=0
+        Same seed, same answer, whatever `n_jobs`. The default is a number, other than in most of
+        scikit-learn, so that a row which is an alarm today is one tomorrow, if the detector is fitted on the
+        same rows again. None draws another seed for every fit.
     n_jobs : int or None
         Threads; None is one.
     verbose : bool, default=False
@@ -174,7 +176,7 @@ class RankAD(CalibratedDetector):
         calibration: str = "cross-fit",
         scaling: str | None = "auto",
         trim: float = 0.0,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -317,7 +319,7 @@ class RankAD(CalibratedDetector):
         """The landmarks' coefficients in the score."""
         return self.scorer_.coefficients
 
-    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> list[Explanation]:
+    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
         """Say why rows are abnormal: column by column, by nominal rows nearby, and by a change that helps.
 
         Parameters
@@ -330,8 +332,9 @@ class RankAD(CalibratedDetector):
 
         Returns
         -------
-        list of Explanation
-            One for each row; see `rankad.explanations`.
+        Explanations
+            A list with one `Explanation` for each row (see `rankad.explanations`). It prints, and its
+            `to_frame` makes a data frame of it.
         """
         from rankad.explanations import explain
 

@@ -49,8 +49,14 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
         text = _columns_of_text(X)
         if text:
             raise NotNumbersError(
-                f"X must hold numbers, but {_listed(text)} cannot be read as such ({error}). "
-                f"Leave these columns out, or encode them as numbers."
+                f"X must hold numbers, but {_listed(text)} cannot be read as such ({_in_brief(error)}). "
+                f"{_for_tables(estimator, X)} takes text, categories and missing values as they are; or "
+                f"leave these columns out."
+            ) from error
+        if "Expected 2D" in str(error) or "2-dimensional container" in str(error):
+            row = "frame.iloc[[i]]" if hasattr(X, "iloc") else "X=[row]"
+            raise ValueError(
+                f"{error}\nIn short: one row is {row}, one column X=[[x] for x in column]."
             ) from error
         if "same order" in str(error):
             moved = _columns_out_of_place(estimator, X)
@@ -89,6 +95,19 @@ def _names(X: Any, d: int) -> list[str]:
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
+
+
+def _in_brief(error: Exception) -> str:
+    """Return the first sentence of what NumPy or scikit-learn says; the rest is about their types."""
+    return str(error).partition(". ")[0].partition("\n")[0][:200]
+
+
+def _for_tables(estimator: BaseEstimator, X: Any) -> str:
+    """Write how to fit on a table as it is, by the same detector."""
+    name = type(estimator).__name__
+    inside = "" if name == "RankAD" else f"{name}()"
+    table = "frame" if hasattr(X, "columns") else "dict(zip(names, X.T))"
+    return f"TableDetector({inside}).fit({table})"
 
 
 def _columns_out_of_place(estimator: BaseEstimator, X: Any) -> list[str]:
@@ -153,11 +172,15 @@ def _check_values(estimator: BaseEstimator, X: Any, rows: Floats, largest: float
             f"{names[i]} ({' and '.join(found)} in {bad.size} of {len(rows)} rows, the first is row "
             f"{int((~fine[:, i]).argmax())})"
         )
-    advice = (
-        "Divide the column by a constant, or take its logarithm, before fitting."
-        if kinds == {"values too large"}
-        else "Fill the missing cells or drop the rows, and do the same at prediction time."
-    )
+    if kinds == {"values too large"}:
+        advice = "Divide the column by a constant, or take its logarithm, before fitting."
+    elif kinds == {"NaN"}:
+        advice = (
+            f"{_for_tables(estimator, X)} takes missing cells as they are; else fill the cells or drop the "
+            f"rows, and do the same at prediction time."
+        )
+    else:
+        advice = "Fill the cells or drop the rows, and do the same at prediction time."
     raise ValueError(
         f"Input X contains {' and '.join(sorted(kinds))} in {_listed(at_fault)}. "
         f"{type(estimator).__name__} takes finite numbers only, whose squares are finite too. {advice}"

@@ -16,12 +16,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rankad._collector import no_collection
+from rankad.detectors.lpe import KLPE, EpsilonLPE
 from rankad.detectors.rank import RankAD
 from rankad.modelfile.atomic import write_whole
-from rankad.modelfile.card import KINDS, SCHEMA, ModelCard, card_from, check_schema, provenance
+from rankad.modelfile.card import (
+    KINDS,
+    SCHEMA,
+    ModelCard,
+    card_from,
+    check_schema,
+    detector_kind,
+    provenance,
+)
 from rankad.modelfile.container import pack, unpack
-from rankad.modelfile.fields import Arrays, Flaw
+from rankad.modelfile.fields import Arrays, Fields, Flaw
 from rankad.modelfile.fitted import rankad_from, rankad_parts
+from rankad.modelfile.lpe import KINDS as LPE_KINDS
+from rankad.modelfile.lpe import lpe_from, lpe_parts
 
 if TYPE_CHECKING:
     from rankad.tables import TableDetector
@@ -51,7 +62,12 @@ class ModelFileError(ValueError):
         return f"{self.path} cannot be read as a rankad model: {self.reason}."
 
 
-def save(detector: RankAD | TableDetector, path: str | os.PathLike[str], *, rows: bool = True) -> None:
+def save(
+    detector: RankAD | KLPE | EpsilonLPE | TableDetector,
+    path: str | os.PathLike[str],
+    *,
+    rows: bool = True,
+) -> None:
     """Save a fitted detector to one file.
 
     The file is written under another name and renamed when it is safe on the disk and has been read back: a
@@ -59,14 +75,14 @@ def save(detector: RankAD | TableDetector, path: str | os.PathLike[str], *, rows
 
     Parameters
     ----------
-    detector : RankAD or TableDetector
+    detector : RankAD, KLPE, EpsilonLPE or TableDetector
         Fitted.
     path : str or path
         Where to; any name will do, as "model.rankad".
     rows : bool
         Whether to save the training rows too. They are needed for explanations only; the landmarks, which are
         needed in any case, are means of such rows (with ``landmarks="all"`` or "random", rows themselves). A
-        near field scores by rows, and cannot be saved without.
+        near field, `KLPE` and `EpsilonLPE` score by rows, and cannot be saved without.
 
     Examples
     --------
@@ -84,10 +100,11 @@ def save(detector: RankAD | TableDetector, path: str | os.PathLike[str], *, rows
     if not isinstance(rows, bool):
         raise ValueError(f"rows must be True or False, got {rows!r}.")
     kind, table, inner = _taken_apart(detector)
-    parts = rankad_parts(inner, rows=rows)
+    parts = rankad_parts(inner, rows=rows) if isinstance(inner, RankAD) else lpe_parts(inner, rows=rows)
     header = {
         "schema": SCHEMA,
         "kind": kind,
+        "detector": type(inner).__name__,
         "parameters": parts.parameters,
         "notes": parts.notes,
         "fitted": parts.fitted,
@@ -105,23 +122,26 @@ def save(detector: RankAD | TableDetector, path: str | os.PathLike[str], *, rows
     write_whole(path, pack(header, parts.arrays), check)
 
 
-def _taken_apart(detector: Any) -> tuple[str, dict[str, Any] | None, RankAD]:
-    """Return the kind of a fitted detector, what it says of tables, and the RankAD that it is or holds."""
+def _taken_apart(detector: Any) -> tuple[str, dict[str, Any] | None, RankAD | KLPE | EpsilonLPE]:
+    """Return the kind of a fitted detector, what it says of tables, and the detector of rows inside."""
     kind, table, inner = type(detector).__name__, None, detector
     if kind == "TableDetector":
         from rankad.modelfile.table import table_parts
 
         detector._check_fitted()
         table, inner = table_parts(detector), detector.detector_
-    if type(inner) is not RankAD:
-        # A class derived from it may answer otherwise, and loading would not bring that back.
+    if type(inner) not in (RankAD, KLPE, EpsilonLPE):
+        # A class derived from them may answer otherwise, and loading would not bring that back.
         held = f"a {kind} that holds {type(inner).__name__}" if inner is not detector else f"{kind}"
-        raise TypeError(f"save takes a fitted RankAD, or a fitted TableDetector that holds one; got {held}.")
+        raise TypeError(
+            f"save takes a fitted RankAD, KLPE or EpsilonLPE, or a fitted TableDetector that holds one; got "
+            f"{held}."
+        )
     inner._check_fitted()
     return kind, table, inner
 
 
-def load(path: str | os.PathLike[str]) -> RankAD | TableDetector:
+def load(path: str | os.PathLike[str]) -> RankAD | KLPE | EpsilonLPE | TableDetector:
     """Load a detector that was saved.
 
     Nothing in the file is run. Its digests are checked, and every value; and a few test rows must score as
@@ -133,7 +153,7 @@ def load(path: str | os.PathLike[str]) -> RankAD | TableDetector:
 
     Returns
     -------
-    RankAD or TableDetector
+    RankAD, KLPE, EpsilonLPE or TableDetector
         As it was saved. Parameters that were sequences are tuples; a ``random_state`` that was no integer is
         None. Where it was saved with ``rows=False``, there is no ``nominal_rows_``.
 
@@ -149,13 +169,20 @@ def load(path: str | os.PathLike[str]) -> RankAD | TableDetector:
         check_schema(header)
         kind = header.text("kind", KINDS)
         card_from(contents)
-        inner = rankad_from(header.fields("parameters"), header.fields("fitted"), arrays)
+        inner = _detector_from(detector_kind(header), header, arrays)
         arrays.done()
-        if kind == "RankAD":
+        if kind != "TableDetector":
             return inner
         from rankad.modelfile.table import table_from
 
         return table_from(header.fields("table"), inner, header.fields("fitted").count("n_rows"))
+
+
+def _detector_from(kind: str, header: Fields, arrays: Arrays) -> RankAD | KLPE | EpsilonLPE:
+    parameters, fitted = header.fields("parameters"), header.fields("fitted")
+    if kind in LPE_KINDS:
+        return lpe_from(kind, parameters, fitted, arrays)
+    return rankad_from(parameters, fitted, arrays)
 
 
 def read_card(path: str | os.PathLike[str]) -> ModelCard:

@@ -12,13 +12,15 @@ from typing import Any
 from rankad.modelfile.container import Contents
 from rankad.modelfile.fields import Arrays, Fields, Flaw
 from rankad.modelfile.fitted import CALIBRATIONS, selection_from
+from rankad.modelfile.lpe import CALIBRATIONS as LPE_CALIBRATIONS
+from rankad.modelfile.lpe import KINDS as LPE_KINDS
 from rankad.selection import SelectionTable
 
-__all__ = ["KINDS", "SCHEMA", "ModelCard", "card_from", "check_schema", "provenance"]
+__all__ = ["KINDS", "SCHEMA", "ModelCard", "card_from", "check_schema", "detector_kind", "provenance"]
 
 # The layout of the file. A file of a later one is refused, lest it be misread.
 SCHEMA = 1
-KINDS = ("RankAD", "TableDetector")
+KINDS = ("RankAD", "KLPE", "EpsilonLPE", "TableDetector")
 _PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
 
 
@@ -28,13 +30,15 @@ class ModelCard:
 
     Attributes
     ----------
-    kind : {"RankAD", "TableDetector"}
+    kind : {"RankAD", "KLPE", "EpsilonLPE", "TableDetector"}
+    detector : {"RankAD", "KLPE", "EpsilonLPE"}
+        The same, or what a `TableDetector` holds.
     schema : int
         The version of the file's layout.
     alpha : float
         The false-alarm rate it was saved with.
     parameters : dict
-        Those of the `RankAD`, as JSON has them.
+        Those of the detector, as JSON has them; of a `TableDetector`, those of the one it holds.
     notes : tuple of str
         What could not be saved, and what follows.
     columns : tuple of str
@@ -45,17 +49,23 @@ class ModelCard:
         Of a table, what became of each column.
     n_rows, n_training, n_calibrating, n_trimmed : int
         Rows fitted on, and how many of them trained, calibrated, and were left out as suspects.
-    calibration : {"split", "cross-fit", "in-sample"}
+    calibration : {"split", "cross-fit", "in-sample", "leave-one-out"}
     n_landmarks : int
+        Of a `RankAD`, else 0.
     n_near : int
         Rows of the near field, to the nearest of which a new row is compared; 0 where there is none.
     scaling : str or None
         As used, like the next two.
-    bandwidth, C : float
+    bandwidth, C : float or None
+        Of a `RankAD`.
+    n_neighbors : int or None
+        K, but of an `EpsilonLPE`.
+    radius : float or None
+        Of an `EpsilonLPE`.
     selection : SelectionTable or None
         All that was tried, with its losses.
     holds_rows : bool
-        Whether the training rows are in the file; without them there are no explanations.
+        Whether the training rows are in the file; without them a `RankAD` cannot explain.
     training_sha256 : str
         The digest of the training rows.
     saved : datetime
@@ -69,6 +79,7 @@ class ModelCard:
     """
 
     kind: str
+    detector: str
     schema: int
     alpha: float
     parameters: Mapping[str, Any]
@@ -84,8 +95,10 @@ class ModelCard:
     n_landmarks: int
     n_near: int
     scaling: str | None
-    bandwidth: float
-    C: float
+    bandwidth: float | None
+    C: float | None
+    n_neighbors: int | None
+    radius: float | None
     selection: SelectionTable | None
     holds_rows: bool
     training_sha256: str
@@ -112,6 +125,18 @@ def check_schema(header: Fields) -> None:
         )
 
 
+def detector_kind(header: Fields) -> str:
+    """Return which detector of rows a file holds, by itself or in a `TableDetector`."""
+    kind = header.text("kind", KINDS)
+    if not header.has("detector") and kind not in LPE_KINDS:
+        # Of a rankad that could save no other.
+        return "RankAD"
+    inner = header.text("detector", ("RankAD", *LPE_KINDS))
+    if kind not in (inner, "TableDetector"):
+        raise Flaw(f"it says that it is a {kind} and that it is a {inner}")
+    return inner
+
+
 def card_from(contents: Contents) -> ModelCard:
     """Read the card from the header and the selection's arrays."""
     header, arrays = contents.header, Arrays(contents.arrays)
@@ -119,7 +144,8 @@ def card_from(contents: Contents) -> ModelCard:
     selection = selection_from(fitted, arrays)
     names: tuple[str, ...] = fitted.texts("feature_names") if fitted.has("feature_names") else ()
     encoding: tuple[str, ...] = ()
-    kind = header.text("kind", KINDS)
+    kind, inner = header.text("kind", KINDS), detector_kind(header)
+    is_rankad = inner == "RankAD"
     if kind == "TableDetector":
         from rankad.modelfile.table import encoder_from
 
@@ -134,6 +160,7 @@ def card_from(contents: Contents) -> ModelCard:
     told = header.fields("arrays")
     return ModelCard(
         kind=kind,
+        detector=inner,
         schema=header.count("schema", 1),
         alpha=parameters.number("alpha"),
         parameters=parameters.found,
@@ -142,17 +169,19 @@ def card_from(contents: Contents) -> ModelCard:
         n_columns=fitted.count("n_columns", 1),
         encoding=encoding,
         n_rows=fitted.count("n_rows", 1),
-        n_training=_length(told, "training_rows"),
+        n_training=_length(told, "training_rows" if is_rankad else "reference"),
         n_calibrating=_length(told, "calibration.scores"),
-        n_trimmed=_length(told, "trimmed_rows"),
-        calibration=fitted.text("calibration", CALIBRATIONS),
-        n_landmarks=_length(told, "scorer.coefficients"),
+        n_trimmed=_length(told, "trimmed_rows") if is_rankad else 0,
+        calibration=fitted.text("calibration", CALIBRATIONS if is_rankad else LPE_CALIBRATIONS),
+        n_landmarks=_length(told, "scorer.coefficients") if is_rankad else 0,
         n_near=_length(told, "near.rows") if told.has("near.rows") else 0,
         scaling=scaling,
-        bandwidth=fitted.number("bandwidth", above=0),
-        C=fitted.number("C", above=0),
+        bandwidth=fitted.number("bandwidth", above=0) if is_rankad else None,
+        C=fitted.number("C", above=0) if is_rankad else None,
+        n_neighbors=None if inner == "EpsilonLPE" else fitted.count("n_neighbors", 1),
+        radius=fitted.number("radius", above=0) if inner == "EpsilonLPE" else None,
         selection=selection,
-        holds_rows=told.has("nominal_rows"),
+        holds_rows=told.has("nominal_rows" if is_rankad else "reference"),
         training_sha256=fitted.digest("training_sha256"),
         saved=_date(origin),
         versions={name: versions.text(name) for name in versions.found},

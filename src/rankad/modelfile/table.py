@@ -1,10 +1,10 @@
-"""What a model file says of tables: a TableDetector beside its RankAD."""
+"""What a model file says of tables: a TableDetector beside the detector that it holds."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rankad.detectors.rank import RankAD
+from rankad.detectors.base import CalibratedDetector
 from rankad.modelfile.fields import Fields, Flaw
 from rankad.tables import TableDetector, TableEncoder
 from rankad.tables.forks import check_polars
@@ -13,7 +13,7 @@ __all__ = ["encoder_from", "table_from", "table_parts"]
 
 
 def table_parts(detector: TableDetector) -> dict[str, Any]:
-    """Return what a fitted TableDetector has beside its RankAD, as JSON has it."""
+    """Return what a fitted TableDetector has beside its detector, as JSON has it."""
     return {"min_count": int(detector.min_count), "encoder": detector.encoder_.to_dict()}
 
 
@@ -26,7 +26,7 @@ def encoder_from(table: Fields) -> TableEncoder:
         raise Flaw(f"its encoder is none: {error}") from error
 
 
-def table_from(table: Fields, detector: RankAD, n_rows: int) -> TableDetector:
+def table_from(table: Fields, detector: CalibratedDetector, n_rows: int) -> TableDetector:
     """Return a TableDetector of its parts, or raise a `Flaw`."""
     check_polars()
     encoder = encoder_from(table)

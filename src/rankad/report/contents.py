@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rankad.calibration import FalseAlarmBound, worth_of
 from rankad.report.timeline import Timeline
 from rankad.report.views import CategoryView, NumericView
 from rankad.selection import SelectionTable
-from rankad.tables.judging import TableVerdict
 from rankad.volumes import Chance, PValueSummary
+
+if TYPE_CHECKING:
+    # It needs polars, which those who only want the words may not have.
+    from rankad.tables.judging import TableVerdict
 
 __all__ = ["Alarm", "Explained", "ModelFacts", "ReportData", "StrangeCell"]
 

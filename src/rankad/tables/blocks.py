@@ -10,7 +10,6 @@ from rankad.tables.streams import ByteStream
 __all__ = ["RecordBlocks", "end_of_records", "first_record_end"]
 
 _UTF8_MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class RecordBlocks:
@@ -39,13 +38,7 @@ class RecordBlocks:
         self._batch_bytes = batch_bytes
         self._quoted = quoted
         self._rest = b""
-        mark = stream.peek(3)
-        if mark.startswith(_UTF16_MARKS):
-            raise TableError(
-                f"{stream.name} is UTF-16 text, and rankad reads UTF-8. "
-                f"Convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
-            )
-        if mark == _UTF8_MARK:
+        if stream.peek(3) == _UTF8_MARK:
             self.offset = len(stream.read(3))
 
     def first_record(self) -> bytes:
@@ -98,7 +91,7 @@ class RecordBlocks:
             line = self.line + 1 + block.count(b"\n", 0, block.index(b"\0"))
             raise TableError(
                 f"{self.stream.name}, line {line}: a NUL byte. This is no UTF-8 text: give the format "
-                f"if it is another, or convert it (iconv -f UTF-16 -t UTF-8 OLD > NEW)."
+                f"(--format) if it is another, or the encoding (--encoding utf-16-le, for instance)."
             )
         self.offset += len(block)
         return block

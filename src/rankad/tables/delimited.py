@@ -15,6 +15,7 @@ from rankad.tables.blocks import RecordBlocks, end_of_records, first_record_end
 from rankad.tables.errors import TableError, reason
 from rankad.tables.reader import Position, TableReader, checked_start
 from rankad.tables.streams import ByteStream
+from rankad.tables.text_encodings import likely_encoding
 
 __all__ = ["DELIMITERS", "DelimitedReader"]
 
@@ -128,10 +129,7 @@ class DelimitedReader(TableReader):
             text = record.decode()
         except UnicodeDecodeError as error:
             byte = record[error.start]
-            return (
-                f"byte 0x{byte:02x} is not UTF-8 text. Convert the file, as in "
-                f"iconv -f LATIN1 -t UTF-8 OLD > NEW if that is what it is."
-            )
+            return f"byte 0x{byte:02x} is not UTF-8 text; {likely_encoding(byte)}."
         cells = text.count(self.delimiter) + 1
         if cells != len(self.columns) and '"' not in text:
             return (
@@ -247,14 +245,16 @@ def _header_text(blocks: RecordBlocks) -> str:
         raise TableError(f"{name} is empty; a table begins with a line of column names.")
     if b"\0" in record:
         raise TableError(
-            f"{name}, line 1: a NUL byte. This is no UTF-8 text; give the format if it is another."
+            f"{name}, line 1: a NUL byte. This is no UTF-8 text: give the format (--format) if it is "
+            f"another, or the encoding (--encoding utf-16-le, for instance)."
         )
     try:
         header = record.decode()
     except UnicodeDecodeError as error:
+        byte = record[error.start]
         raise TableError(
-            f"{name}, line 1: the column names are not UTF-8 text. Convert the file, as in "
-            f"iconv -f LATIN1 -t UTF-8 OLD > NEW if that is what it is."
+            f"{name}, line 1: byte 0x{byte:02x} in the column names is not UTF-8 text; "
+            f"{likely_encoding(byte)}."
         ) from error
     header = header.rstrip("\r\n")
     if "\r" in header:

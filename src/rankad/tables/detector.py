@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from rankad.tables.encoding import TableEncoder, learn_encoder
 from rankad.tables.frames import as_frame
 
 if TYPE_CHECKING:
-    from rankad.explanations import Explanation
+    from rankad.showing import Explanations
 
 __all__ = ["TableDetector"]
 
@@ -46,6 +47,9 @@ class TableDetector(CalibratedDetector):
     ----------
     detector : RankAD or other detector of this package, optional
         Is cloned; ``RankAD()`` by default.
+    alpha : float, optional
+        The false-alarm rate asked for; that of `detector` by default. ``TableDetector(alpha=0.01)`` is the
+        same as ``TableDetector(RankAD(alpha=0.01))``.
     ids, drop : sequence of str
         Columns to leave out: those that name rows, and others.
     categories : sequence of str
@@ -56,7 +60,7 @@ class TableDetector(CalibratedDetector):
     Attributes
     ----------
     alpha : float
-        The false-alarm rate asked for: that of the detector inside. Can be changed after fitting.
+        The false-alarm rate asked for, as given or that of the detector inside. Can be changed after fitting.
     encoder_ : TableEncoder
         What every column became; ``encoder_.describe()`` says it in words.
     detector_ : RankAD or other
@@ -71,26 +75,37 @@ class TableDetector(CalibratedDetector):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> size, color = rng.normal(size=300), rng.choice(["red", "blue"], size=300)
-    >>> detector = TableDetector(RankAD(alpha=0.01, random_state=0)).fit({"size": size, "color": color})
+    >>> detector = TableDetector(alpha=0.01).fit({"size": size, "color": color})
     >>> new = {"color": ["red", "red", "pink"], "size": [0.1, 9.0, 0.1]}
     >>> detector.predict(new)
     array([ 1, -1, -1])
     >>> detector.strange_cells(new)
     [Strange(row=2, column='color', what='not among the categories of nominal rows', value='pink')]
+
+    One row may be a dict, or a row of a pandas frame.
+
+    >>> detector.p_values({"size": 0.1, "color": "red"}) > 0.01
+    array([ True])
     """
 
     _least_score = -LARGEST
+    _elsewhere = {  # noqa: RUF012
+        name: f"it belongs to the detector inside, as in TableDetector(RankAD({name}=...))"
+        for name in RankAD().get_params()
+    }
 
     def __init__(
         self,
         detector: CalibratedDetector | None = None,
         *,
+        alpha: float | None = None,
         ids: Sequence[str] = (),
         drop: Sequence[str] = (),
         categories: Sequence[str] = (),
         min_count: int = 5,
     ) -> None:
         self.detector = detector
+        self._alpha = alpha
         self.ids = ids
         self.drop = drop
         self.categories = categories
@@ -145,13 +160,20 @@ class TableDetector(CalibratedDetector):
         """Fit by what `fit` does with the detector inside; return the rows that are strange to the others."""
         detector = RankAD() if self.detector is None else self.detector
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
-            raise ValueError(f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}.")
+            advice = (
+                "; the false-alarm rate goes by name, as in alpha=0.01" if isinstance(detector, Real) else ""
+            )
+            raise ValueError(
+                f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}{advice}."
+            )
         table = as_frame(X)
         encoder, alone = learn_encoder(
             table, ids=self.ids, drop=self.drop, categories=self.categories, min_count=self.min_count
         )
         rows = encoder.encode(table).rows
         fitted = clone(detector)
+        if self._alpha is not None:
+            fitted.alpha = self._alpha
         fit(fitted, rows)
         if alone.size:
             own = fitted.score_samples(rows[alone])
@@ -169,18 +191,25 @@ class TableDetector(CalibratedDetector):
 
     @property
     def alpha(self) -> float:
-        """The false-alarm rate asked for: that of the detector inside, fitted or not."""
+        """The false-alarm rate asked for: as given, or that of the detector inside."""
         if "detector_" in self.__dict__:
             return float(self.detector_.alpha)
+        if self._alpha is not None:
+            return self._alpha
         return float(RankAD().alpha if self.detector is None else self.detector.alpha)
 
     @alpha.setter
-    def alpha(self, value: float) -> None:
+    def alpha(self, value: float | None) -> None:
         # Both, so that fitting again keeps it, as with any other detector.
-        self.detector = RankAD() if self.detector is None else self.detector
-        self.detector.alpha = value
+        self._alpha = value
         if "detector_" in self.__dict__:
-            self.detector_.alpha = value
+            own = RankAD() if self.detector is None else self.detector
+            self.detector_.alpha = own.alpha if value is None else value
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters as given: `alpha` is None where it is left to the detector inside."""
+        found: dict[str, Any] = super().get_params(deep)
+        return {**found, "alpha": self._alpha}
 
     @property
     def calibration_(self) -> Calibration:  # type: ignore[override]
@@ -240,7 +269,7 @@ class TableDetector(CalibratedDetector):
             f"has: drop the columns in which that is common, use more rows, or a larger alpha."
         )
 
-    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> list[Explanation]:
+    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
         """Say for each row which columns make it abnormal: see `rankad.explanations.explain`.
 
         Values are those of the table, and strange cells come first.
@@ -248,6 +277,7 @@ class TableDetector(CalibratedDetector):
         Parameters
         ----------
         X : polars or pandas DataFrame, pyarrow Table, or dict of columns
+            Or one row: a dict of cells, or a row of a pandas frame.
         alpha : float, optional
             What counts as an alarm; the detector's own by default.
         n_nearest : int
@@ -255,7 +285,9 @@ class TableDetector(CalibratedDetector):
 
         Returns
         -------
-        list of Explanation
+        Explanations
+            A list with one `Explanation` for each row. It prints, and its `to_frame` makes a data frame of
+            it.
         """
         from rankad.tables.explaining import explain_table
 

@@ -11,6 +11,7 @@ import numpy as np
 from rankad._arrays import LARGEST, Floats
 from rankad.detectors.rows import validate_rows
 from rankad.explanations import Change, Explainer, Explanation, Move, Reason
+from rankad.showing import Explanations, library_of
 from rankad.tables.columns import Strange
 from rankad.tables.frames import as_frame
 from rankad.typical import NominalRows
@@ -23,7 +24,7 @@ __all__ = ["explain_table"]
 
 def explain_table(
     detector: TableDetector, frame: Any, *, alpha: float | None = None, n_nearest: int = 3
-) -> list[Explanation]:
+) -> Explanations:
     """Explain the scores of the rows of a table, column by column.
 
     A row with strange cells is explained as if they were typical. Then they are put first among its reasons,
@@ -41,13 +42,14 @@ def explain_table(
 
     Returns
     -------
-    list of Explanation
-        One for each row, with values as in the table: text, booleans and None where those are.
+    Explanations
+        A list with one `Explanation` for each row, with values as in the table: text, booleans and None where
+        those are.
     """
     encoder, table = detector.encoder_, as_frame(frame)
     encoded = encoder.encode(table)
     if not len(encoded.rows):
-        return []
+        return Explanations(library=library_of(frame))
 
     def decode(rows: Floats) -> list[list[Any]]:
         decoded = encoder.decode(rows)
@@ -73,7 +75,7 @@ def explain_table(
         values = {cell.column: own[cell.column][row] for cell in strange}
         instead = {name: made[name][at] if name in made else None for name in values}
         found[row] = _with_strange(found[row], values, instead, least, level)
-    return found
+    return Explanations(found, library=library_of(frame))
 
 
 def _made_typical(

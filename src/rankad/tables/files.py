@@ -1,9 +1,10 @@
-"""Tables from files, batch by batch: CSV, JSON lines, Parquet, Arrow, NumPy."""
+"""Tables from files, batch by batch: CSV, JSON, Parquet, Arrow, NumPy, Excel."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ import polars as pl
 from rankad.tables.arrow import ArrowReader
 from rankad.tables.delimited import DelimitedReader
 from rankad.tables.errors import TableError
+from rankad.tables.excel import ExcelReader, is_workbook
 from rankad.tables.forks import check_polars
+from rankad.tables.json_arrays import ArrayLines, JsonArrayReader
 from rankad.tables.json_lines import JsonLinesReader
 from rankad.tables.numbers import read_numbers
 from rankad.tables.numpy_files import NumpyReader
@@ -22,6 +25,7 @@ from rankad.tables.parquet import ParquetReader
 from rankad.tables.reader import Position, TableReader
 from rankad.tables.streams import ByteStream
 from rankad.tables.suffixes import format_of
+from rankad.tables.text_encodings import Recoded, checked_encoding, marked_encoding
 
 __all__ = [
     "FORMATS",
@@ -36,12 +40,15 @@ __all__ = [
     "open_table",
 ]
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
+FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "npy", "npz", "excel")
+_TEXT = ("csv", "tsv", "jsonl", "json")
 
 # Larger batches leave the processor's caches: 8 MiB were parsed faster than 32.
 _BATCH_BYTES = 8 << 20
 _LEAST_BATCH_BYTES = 64
 _IDENTITY_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 12
+_UTF8_MARK = b"\xef\xbb\xbf"
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -58,6 +65,8 @@ def open_table(
     batch_bytes: int = _BATCH_BYTES,
     start: Mapping[str, Any] | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> TableReader:
     r"""Open a table; iterating over it yields polars frames of about `batch_bytes` each.
 
@@ -66,15 +75,20 @@ def open_table(
     Parameters
     ----------
     path : str or path
-        The file, ``-`` for standard input. CSV and JSON lines may be compressed by gzip or zstd.
-    format : {"csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz"} or None
-        None tells it from the name, and where that says nothing from the first bytes.
+        The file, ``-`` for standard input. CSV and JSON may be compressed by gzip or zstd.
+    format : {"csv", "tsv", "jsonl", "json", "parquet", "arrow", "npy", "npz", "excel"} or None
+        None tells it from the name, and where that says nothing from the first bytes. Both kinds of JSON may
+        be one object a line, or an array of objects.
     batch_bytes : int
-        Size of a batch; no row of CSV or JSON lines may be longer.
+        Size of a batch; no row of CSV or JSON may be longer.
     start : mapping or None
         The `position` of an earlier reader of the same file, to go on where it was.
     delimiter : str or None
         Of CSV; None takes the commonest in the header among ``,``, ``;``, tab and ``|``.
+    encoding : str or None
+        Of text, such as "latin-1"; None takes UTF-8, or UTF-16 or UTF-32 where the file begins with its mark.
+    sheet : str or None
+        Of an Excel workbook, which is read as a whole; None takes the only one that is not empty.
 
     Returns
     -------
@@ -100,10 +114,15 @@ def open_table(
     check_polars()
     path = os.fspath(path)
     _check(format, batch_bytes, delimiter)
+    recoded = checked_encoding(encoding) if encoding is not None else None
     if path != "-" and Path(path).is_dir():
         raise TableError(f"{path} is a folder; give a file.")
     stream = ByteStream(path)
     try:
+        format = _format(stream, path, format, recoded)
+        _check_use(stream.name, format, encoding, sheet)
+        if format == "excel":
+            return ExcelReader(stream, batch_bytes=batch_bytes, start=start, sheet=sheet)
         return _reader(stream, path, format, batch_bytes, start, delimiter)
     except BaseException:
         stream.close()
@@ -113,15 +132,13 @@ def open_table(
 def _reader(
     stream: ByteStream,
     path: str,
-    format: str | None,
+    format: str,
     batch_bytes: int,
     start: Mapping[str, Any] | None,
     delimiter: str | None,
 ) -> TableReader:
-    if format is None:
-        format = format_of(path) or _sniffed(stream)
-    if format == "jsonl":
-        return JsonLinesReader(stream, batch_bytes=batch_bytes, start=start)
+    if format in ("jsonl", "json"):
+        return _json_reader(stream, batch_bytes, start)
     if format in ("csv", "tsv"):
         tab = "\t" if format == "tsv" else None
         return DelimitedReader(
@@ -143,6 +160,43 @@ def _reader(
     return ParquetReader(path, size=size, batch_bytes=batch_bytes, start=start)
 
 
+def _format(stream: ByteStream, path: str, format: str | None, encoding: str | None) -> str:
+    """Tell the format of a file, and turn its text into UTF-8."""
+    named = format or format_of(path)
+    if named is not None and named not in _TEXT:
+        return named
+    found = encoding or marked_encoding(stream.peek(4))
+    if found is not None:
+        stream.through(Recoded(found, stream.name))
+    return named or _sniffed(stream)
+
+
+def _json_reader(stream: ByteStream, batch_bytes: int, start: Mapping[str, Any] | None) -> TableReader:
+    head = stream.peek(_HEAD_BYTES).removeprefix(_UTF8_MARK).lstrip()
+    if head.startswith(b"["):
+        stream.through(ArrayLines(stream.name))
+        return JsonArrayReader(stream, batch_bytes=batch_bytes, start=start)
+    if re.match(rb"\{\s*\n", head) or re.match(rb'\{\s*"[^"]*"\s*:\s*\[\s*\n', head):
+        raise TableError(
+            f"{stream.name} holds one JSON object over several lines; a table is an array of objects, or one "
+            f"object a line. Take the array out of it: jq -c '.rows[]' OLD > NEW if it is called rows."
+        )
+    if re.match(rb'\{\s*"[^"]*"\s*:\s*\{\s*"0"\s*:', head) and b"\n{" not in head:
+        raise TableError(
+            f"{stream.name} holds columns of cells, as pandas writes them by default; a table is an array of "
+            f"objects. Write it with to_json(NAME, orient='records')."
+        )
+    return JsonLinesReader(stream, batch_bytes=batch_bytes, start=start)
+
+
+def _check_use(name: str, format: str, encoding: str | None, sheet: str | None) -> None:
+    """Raise for options that the format does not have."""
+    if encoding is not None and format not in _TEXT:
+        raise TableError(f"{name} is read as {format}, which has no encoding; leave out --encoding.")
+    if sheet is not None and format != "excel":
+        raise TableError(f"{name} is read as {format}, which has no sheets; leave out --sheet.")
+
+
 def _check(format: str | None, batch_bytes: int, delimiter: str | None) -> None:
     if format is not None and format not in FORMATS:
         raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
@@ -154,10 +208,12 @@ def _check(format: str | None, batch_bytes: int, delimiter: str | None) -> None:
 
 def _sniffed(stream: ByteStream) -> str:
     head = stream.peek(64)
+    if is_workbook(head):
+        return "excel"
     for magic, format in _MAGIC.items():
         if head.startswith(magic):
             return format
-    return "jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else "csv"
+    return "jsonl" if head.lstrip(_UTF8_MARK + b" \t\r\n").startswith((b"{", b"[")) else "csv"
 
 
 def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int = 0) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,28 +20,97 @@ def as_frame(table: Any) -> pl.DataFrame:
     Parameters
     ----------
     table : polars or pandas DataFrame, pyarrow Table, or dict of columns
-        Columns of a dict are lists or one-dimensional arrays of the same length.
+        Columns of a dict are lists or one-dimensional arrays of the same length. One row may be a dict of
+        cells, a pandas Series whose index names the columns (``frame.loc[i]``), or a polars Series of
+        structs; several rows may be a list of dicts.
 
     Examples
     --------
     >>> as_frame({"a": [1, 2.5], "b": ["x", None]}).dtypes
     [Float64, String]
+    >>> as_frame({"a": 1.5, "b": "x"}).rows()
+    [(1.5, 'x')]
+    >>> as_frame([{"a": 1.5, "b": "x"}, {"a": 2.0}]).rows()
+    [(1.5, 'x'), (2.0, None)]
     """
     check_polars()
     if isinstance(table, pl.DataFrame):
         return table
     if isinstance(table, Mapping):
-        return _of_columns(table.items())
+        return _of_mapping(table)
+    if isinstance(table, (list, tuple)) and table and all(isinstance(row, Mapping) for row in table):
+        return _of_records(table)
+    if isinstance(table, pl.Series):
+        return _of_polars_series(table)
     library = type(table).__module__.partition(".")[0]
     if library == "pandas" and hasattr(table, "columns"):
         return _of_columns((name, table.iloc[:, i]) for i, name in enumerate(table.columns))
+    if library == "pandas" and hasattr(table, "index") and hasattr(table, "items"):
+        return _of_pandas_row(table)
     if library == "pyarrow" and hasattr(table, "column_names"):
         _check_names(table.column_names)
         return _of_arrow(table)
+    advice = "; name the columns of an array, as in dict(zip(names, X.T))" if hasattr(table, "shape") else ""
     raise TypeError(
-        f"a table must be a polars or pandas DataFrame, a pyarrow Table or a dict of columns, got "
-        f"{type(table).__name__}; name the columns of an array, as in dict(zip(names, X.T))."
+        f"a table must be a polars or pandas DataFrame, a pyarrow Table, a dict of columns or a list of dicts, "
+        f"got {type(table).__name__}{advice}."
     )
+
+
+def _of_mapping(table: Mapping[Any, Any]) -> pl.DataFrame:
+    """Return a dict of columns, or of the cells of one row."""
+    cells = [name for name, value in table.items() if _is_cell(value)]
+    if not cells:
+        return _of_columns(table.items())
+    if len(cells) < len(table):
+        column = next(name for name in table if name not in set(cells))
+        raise ValueError(
+            f"a dict must hold columns, or the cells of one row, but {str(cells[0])!r} is a single value and "
+            f"{str(column)!r} a {type(table[column]).__name__}; put single values in lists."
+        )
+    return _of_columns((name, [_plain_cell(value)]) for name, value in table.items())
+
+
+def _of_records(rows: Sequence[Mapping[Any, Any]]) -> pl.DataFrame:
+    """Return rows with the columns that any of them has; a cell that is not there is missing."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return _of_columns((name, [_plain_cell(row.get(name)) for row in rows]) for name in names)
+
+
+def _of_polars_series(row: pl.Series) -> pl.DataFrame:
+    if isinstance(row.dtype, pl.Struct):
+        return row.struct.unnest()
+    raise TypeError(
+        "a polars Series has no names for the cells of a row; for one row pass frame[i] or "
+        "frame.row(i, named=True), for one column series.to_frame()."
+    )
+
+
+def _of_pandas_row(row: Any) -> pl.DataFrame:
+    if not all(isinstance(name, str) for name in row.index):
+        raise TypeError(
+            "a pandas Series is taken as one row, whose index names the columns, but the index of this one "
+            "holds something else; for one row pass frame.iloc[[i]], for one column series.to_frame()."
+        )
+    # Cells of several kinds make a Series of objects; each is a column of its own here.
+    missing = row.isna().tolist()
+    return _of_columns(
+        (name, [None if absent else _plain_cell(value)])
+        for name, value, absent in zip(row.index, row.tolist(), missing, strict=True)
+    )
+
+
+def _is_cell(value: Any) -> bool:
+    """Tell a single value from a column."""
+    if isinstance(value, (str, bytes)):
+        return True
+    if hasattr(value, "ndim"):
+        return int(value.ndim) == 0
+    return not isinstance(value, Iterable)
+
+
+def _plain_cell(value: Any) -> Any:
+    return value.item() if isinstance(value, (np.generic, np.ndarray)) else value
 
 
 def _of_arrow(table: Any) -> pl.DataFrame:

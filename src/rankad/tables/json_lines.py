@@ -14,6 +14,7 @@ from rankad.tables.blocks import RecordBlocks
 from rankad.tables.errors import TableError, reason, shown
 from rankad.tables.reader import Position, TableReader, checked_start
 from rankad.tables.streams import ByteStream
+from rankad.tables.text_encodings import likely_encoding
 
 __all__ = ["JsonLinesReader"]
 
@@ -50,6 +51,9 @@ class JsonLinesReader(TableReader):
 
     unit = "bytes"
     format = "jsonl"
+    # What a line is called in messages, and what to say where there is none.
+    place = "line"
+    empty = 'is empty; JSON lines begin with an object such as {"a": 1}'
 
     def __init__(self, stream: ByteStream, *, batch_bytes: int, start: Mapping[str, Any] | None) -> None:
         begin = checked_start(start, self.format, "offset", "rows", "line")
@@ -73,12 +77,12 @@ class JsonLinesReader(TableReader):
             self._blocks.line += block.count(b"\n")
             block = self._blocks.next_block()
         if not block:
-            raise TableError(f'{self.name} is empty; JSON lines begin with an object such as {{"a": 1}}.')
+            raise TableError(f"{self.name} {self.empty}.")
         self._text = set[str]()
         self._ready = self._parse(block)
         self.columns = self._ready.columns
         if not self.columns:
-            raise TableError(f"{self.name}, line 1: objects without keys make no table.")
+            raise TableError(f"{self.name}, {self.place} 1: objects without keys make no table.")
         self._text = {name for name, kind in self._ready.schema.items() if kind == pl.String}
 
     @property
@@ -145,8 +149,8 @@ class JsonLinesReader(TableReader):
             if name not in known:
                 line = self._line_of_key(block, name)
                 raise TableError(
-                    f"{self.name}, line {line}: a new key {name!r}, of which the first rows know nothing. "
-                    f"Give it to the first row too (null will do), or read larger batches."
+                    f"{self.name}, {self.place} {line}: a new key {name!r}, of which the first rows know "
+                    f"nothing. Give it to the first row too (null will do), or read larger batches."
                 )
         missing = [name for name in self.columns if name not in there]
         return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in missing).select(
@@ -167,7 +171,8 @@ class JsonLinesReader(TableReader):
             try:
                 row = _DECODE(text.decode())
             except UnicodeDecodeError as error:
-                self._raise_at(line, f"byte 0x{text[error.start]:02x} is not UTF-8 text")
+                byte = text[error.start]
+                self._raise_at(line, f"byte 0x{byte:02x} is not UTF-8 text; {likely_encoding(byte)}")
             except _RepeatedKey as error:
                 self._raise_at(line, f"the key {shown(error.args[0])} comes twice in an object")
             except (ValueError, RecursionError) as error:
@@ -180,7 +185,7 @@ class JsonLinesReader(TableReader):
         return rows
 
     def _raise_at(self, line: int, what: str) -> NoReturn:
-        raise TableError(f"{self.name}, line {line}: {what}. Correct or remove the line.")
+        raise TableError(f"{self.name}, {self.place} {line}: {what}. Correct or remove the {self.place}.")
 
 
 class _RepeatedKey(ValueError):

@@ -15,7 +15,7 @@ from rankad.shifts import NumberShift, Shift, compare_columns, describe_numbers,
 from rankad.tables.columns import Strange
 from rankad.tables.sampling import RowSample, SampledRows
 from rankad.verdict import COLUMN_LEVEL, Verdict, judge
-from rankad.volumes import Chance, PValueSummary
+from rankad.volumes import PValueSummary, chance_of
 
 if TYPE_CHECKING:
     from rankad.explanations import Explanation
@@ -179,17 +179,6 @@ class Watch:
             if surest.size:
                 found += self._detector.explain(part.frame[surest], alpha=self._alpha, n_nearest=0)
         return found
-
-
-def chance_of(detector: TableDetector) -> Chance:
-    """Return the law of the number of alarms that nominal rows raise."""
-    inner: Any = detector.detector_
-    calibration, trimmed = detector.calibration_, getattr(inner, "trimmed_rows_", ())
-    n_trimmed = 0 if inner.recalibrated_ else len(trimmed)
-    if n_trimmed:
-        n_used = inner.n_samples_fit_ - len(inner.repeated_rows_) - n_trimmed
-        n_trimmed = math.ceil(n_trimmed * min(calibration.scores.size / n_used, 1.0))
-    return Chance.of(calibration, n_trimmed)
 
 
 class _Compared:

@@ -29,7 +29,7 @@ class TableReader(ABC):
     name : str
         Where the table comes from, for messages.
     format : str
-        One of "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz".
+        One of "csv", "tsv", "jsonl" (arrays of objects, too), "parquet", "arrow", "npy", "npz", "excel".
     columns : list of str
         Names of the columns, the same in every batch.
     delimiter : str or None
@@ -39,7 +39,7 @@ class TableReader(ABC):
     unit : str
         "bytes" or "rows", of `total` and `done`.
     compressed : bool
-        Whether offsets in its `position` are of bytes after decompression.
+        Whether offsets in its `position` are of other bytes than those of the file: decompressed, or recoded.
     rows : int
         Rows handed out so far, with those before the start.
     rows_before : int

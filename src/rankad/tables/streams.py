@@ -9,6 +9,7 @@ import sys
 from typing import IO, Any, cast
 
 from rankad.tables.errors import TableError, blamed_on
+from rankad.tables.text_encodings import Filter
 
 __all__ = ["ByteStream"]
 
@@ -17,6 +18,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 # A kilobyte of zstd can hold no more than 32 MiB, so that no file can blow up the memory.
 _ZSTD_BYTES = 1024
 _SKIP_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 18
 
 
 class ByteStream:
@@ -35,6 +37,8 @@ class ByteStream:
         For messages.
     size : int or None
         Size of the file as it lies on the disk.
+    compressed : bool
+        Whether bytes are others than those on the disk: decompressed, or by a filter.
     """
 
     def __init__(self, path: str) -> None:
@@ -83,6 +87,12 @@ class ByteStream:
             self._pushed += self._read(n - len(self._pushed))
         return self._pushed[:n]
 
+    def through(self, filter: Filter) -> None:
+        """Let all bytes that come go through a filter first."""
+        first, self._pushed = self._pushed, b""
+        self._data = io.BufferedReader(_Filtered(first, self._data, filter, self.name))
+        self.compressed = True
+
     def read(self, n: int) -> bytes:
         """Return the next `n` bytes; fewer only at the end."""
         data, self._pushed = self._pushed[:n], self._pushed[n:]
@@ -110,6 +120,34 @@ class ByteStream:
             self._data.close()
         if self._raw is not getattr(sys.stdin, "buffer", None):
             self._raw.close()
+
+
+class _Filtered(io.RawIOBase):
+    """Bytes as a filter has them."""
+
+    def __init__(self, first: bytes, data: IO[bytes], filter: Filter, name: str) -> None:
+        self._first, self._data, self._filter, self._name = first, data, filter, name
+        self._ready, self._ended = memoryview(b""), False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._ended:
+            with blamed_on(f"{self._name} cannot be read (is it damaged or cut off?)"):
+                data = self._first or self._data.read(_PIECE_BYTES)
+            self._first = b""
+            self._ended = not data
+            self._ready = memoryview(self._filter.feed(data))
+        n = min(len(buffer), len(self._ready))
+        buffer[:n] = self._ready[:n]
+        self._ready = self._ready[n:]
+        return n
+
+    def close(self) -> None:
+        if not self.closed and self._data is not getattr(sys.stdin, "buffer", None):
+            self._data.close()
+        super().close()
 
 
 class _ZstdBytes(io.RawIOBase):

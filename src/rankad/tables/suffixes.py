@@ -12,6 +12,7 @@ _FORMATS = {
     ".tab": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
@@ -20,6 +21,9 @@ _FORMATS = {
     ".ipc": "arrow",
     ".npy": "npy",
     ".npz": "npz",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xls": "excel",
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 

@@ -1,0 +1,196 @@
+"""Sheets of Excel workbooks to frames."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import polars as pl
+
+from rankad.tables.errors import TableError, blamed_on, shown
+from rankad.tables.reader import TableReader, checked_start
+from rankad.tables.streams import ByteStream
+
+__all__ = ["ExcelReader", "is_workbook"]
+
+# A sheet is held in memory as a whole, and workbooks are compressed: so much may come of one.
+_MOST_BYTES = 1 << 30
+_ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+_MEMBERS = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/", b"mimetype")
+# A float has all integers up to this.
+_LARGEST_WHOLE = 2**53
+
+
+def is_workbook(head: bytes) -> bool:
+    """Tell from its first bytes whether a file is a workbook; other archives begin as one, too."""
+    return head.startswith(_OLD_EXCEL) or (head.startswith(_ZIP) and head[30:].startswith(_MEMBERS))
+
+
+class ExcelReader(TableReader):
+    """Rows of one sheet; the first row that is not empty holds the names of the columns.
+
+    Cells come as what they are in the workbook: numbers, text, dates, true and false. Formulas come as their
+    last value, errors such as #N/A as missing. A column with several kinds of cells is text.
+
+    Parameters
+    ----------
+    stream : ByteStream
+    batch_bytes : int
+    start : mapping or None
+        A `position`.
+    sheet : str or None
+        Its name; None takes the only one that is not empty.
+    """
+
+    unit = "rows"
+    format = "excel"
+    total: int
+
+    def __init__(
+        self, stream: ByteStream, *, batch_bytes: int, start: Mapping[str, Any] | None, sheet: str | None
+    ) -> None:
+        begin = checked_start(start, self.format, "rows")["rows"]
+        self.name, self._stream = stream.name, stream
+        with _panics_blamed_on(f"{self.name} cannot be read as an Excel workbook"):
+            workbook = _opened(_whole(stream), self.name)
+            self.sheet = _chosen(workbook, sheet, self.name)
+            self._frame = _table(workbook, self.sheet, f"{self.name}, sheet {self.sheet!r}")
+        self.columns, self.total = self._frame.columns, self._frame.height
+        row_bytes = max(1, self._frame.estimated_size() // max(1, self.total))
+        self._batch_rows = max(1, int(batch_bytes // row_bytes))
+        if begin > self.total:
+            raise TableError(f"{self.name} has {self.total:,} rows and no row {begin:,}. Begin anew.")
+        self.rows = begin
+
+    @property
+    def done(self) -> int:
+        """Rows read."""
+        return self.rows
+
+    def _next_batch(self) -> pl.DataFrame | None:
+        frame = self._frame[self.rows : self.rows + self._batch_rows]
+        return frame if frame.height else None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+
+def _whole(stream: ByteStream) -> bytes:
+    """Return all bytes of a workbook, or raise where it would take too much memory."""
+    data = bytearray()
+    while piece := stream.read(1 << 20):
+        data += piece
+        if len(data) > _MOST_BYTES:
+            _raise_too_large(stream.name)
+    if not data:
+        raise TableError(f"{stream.name} is empty.")
+    if data.startswith(_ZIP):
+        with blamed_on(f"{stream.name} cannot be read as an Excel workbook (is it damaged or cut off?)"):
+            archive = zipfile.ZipFile(io.BytesIO(data))
+            if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
+                _raise_too_large(stream.name)
+            # It reads no more of a member than it says it has, and so finds those that say too little.
+            wrong = archive.testzip()
+        if wrong is not None:
+            raise TableError(f"{stream.name} cannot be read as an Excel workbook: {wrong!r:.100} is damaged.")
+    return bytes(data)
+
+
+def _raise_too_large(name: str) -> NoReturn:
+    raise TableError(
+        f"{name} holds more than {_MOST_BYTES >> 30} GiB, and a workbook is read as a whole. Save the sheet "
+        f"as CSV, which is read in batches."
+    )
+
+
+def _opened(data: bytes, name: str) -> Any:
+    try:
+        import fastexcel
+    except ImportError as error:
+        raise TableError(
+            f"{name} is an Excel workbook, which takes fastexcel: pip install 'rankad[excel]', or save the "
+            f"sheet as CSV."
+        ) from error
+    return fastexcel.read_excel(data)
+
+
+def _chosen(workbook: Any, wanted: str | None, name: str) -> str:
+    names: list[str] = list(workbook.sheet_names)
+    if wanted is not None:
+        if wanted in names:
+            return wanted
+        raise TableError(f"{name} has no sheet {wanted!r:.100}; it has {_listed(names)}.")
+    if len(names) > 1:
+        names = [each for each in names if _cells(workbook, each, n_rows=1).width]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise TableError(f"{name} has no sheet with anything in it.")
+    raise TableError(
+        f"{name} has {len(names)} sheets that are not empty, {_listed(names)}; choose one, as with "
+        f"--sheet {names[0]!r}."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
+def _table(workbook: Any, sheet: str, place: str) -> pl.DataFrame:
+    header = _cells(workbook, sheet, header_row=None, n_rows=1, dtypes="string")
+    if not header.width or not header.height:
+        raise TableError(f"{place} is empty; a table begins with a row of column names.")
+    names = _names(header.row(0), place)
+    # All rows say what a column is: a word in the last one would get lost otherwise.
+    rows = _cells(workbook, sheet, schema_sample_rows=None)
+    if rows.width != len(names):
+        raise TableError(f"{place} has {len(names)} column names for {rows.width} columns. Save it as CSV.")
+    rows = rows.rename(dict(zip(rows.columns, names, strict=True)))
+    rows = rows.filter(~pl.all_horizontal(pl.all().is_null()))
+    return rows.with_columns(map(_plain, rows.get_columns()))
+
+
+def _cells(workbook: Any, sheet: str, **options: Any) -> pl.DataFrame:
+    found: pl.DataFrame = workbook.load_sheet(sheet, **options).to_polars()
+    return found
+
+
+def _names(cells: tuple[str | None, ...], place: str) -> list[str]:
+    for at, name in enumerate(cells, 1):
+        if name is None or not name.strip():
+            raise TableError(
+                f"{place}: column {at} has no name in the first row that is not empty. That row must hold "
+                f"the names of all columns; delete titles above it, and columns without a name."
+            )
+    names = [str(name) for name in cells]
+    twice = next((name for name, n in Counter(names).items() if n > 1), None)
+    if twice is not None:
+        raise TableError(f"{place}: two columns are called {shown(twice)}. Rename one.")
+    return names
+
+
+def _plain(column: pl.Series) -> pl.Series:
+    """Return integers as such, which a workbook has as floats; a column of nothing is missing text."""
+    if column.dtype == pl.Null:
+        return column.cast(pl.String)
+    if column.dtype != pl.Float64 or column.is_null().all():
+        return column
+    whole = (column.is_finite() & (column == column.round()) & (column.abs() <= _LARGEST_WHOLE)).all()
+    return column.cast(pl.Int64) if whole else column
+
+
+@contextmanager
+def _panics_blamed_on(what: str) -> Iterator[None]:
+    """Turn whatever the library raises into a `TableError`, its panics too, which are no `Exception`."""
+    try:
+        with blamed_on(what):
+            yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise TableError(f"{what}: it is damaged.") from error

@@ -1,0 +1,98 @@
+"""What users pass as a table: one row, too."""
+
+import datetime
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+from rankad import KLPE, TableDetector
+from rankad.tables.frames import as_frame
+
+RNG = np.random.default_rng(5)
+FRAME = polars.DataFrame(
+    {
+        "size": RNG.normal(size=60),
+        "n": RNG.integers(0, 9, size=60),
+        "color": RNG.choice(["red", "blue"], size=60),
+        "on": RNG.random(60) < 0.5,
+    }
+)
+
+
+def _rows(at):
+    """One row in every form that is taken."""
+    pandas_frame = FRAME.to_pandas()
+    return {
+        "dict": FRAME.row(at, named=True),
+        "dict of numpy scalars": {
+            name: np.asarray(value)[()] for name, value in FRAME.row(at, named=True).items()
+        },
+        "pandas loc": pandas_frame.loc[at],
+        "pandas iloc of one": pandas_frame.iloc[[at]],
+        "polars slice": FRAME[at],
+        "polars struct": FRAME.to_struct()[at : at + 1],
+    }
+
+
+@pytest.fixture(scope="module")
+def detector():
+    return TableDetector(KLPE()).fit(FRAME)
+
+
+@pytest.mark.parametrize("form", list(_rows(0)))
+def test_one_row_gets_the_answers_that_it_has_in_the_table(detector, form):
+    for at in (0, 17, 59):
+        row = _rows(at)[form]
+        for method in ("p_values", "predict", "score_samples", "decision_function", "smoothed_p_values"):
+            answer = getattr(detector, method)(row)
+            np.testing.assert_array_equal(
+                answer, getattr(detector, method)(FRAME)[at : at + 1], err_msg=method
+            )
+
+
+def test_a_missing_cell_of_one_row_is_missing(detector):
+    row = FRAME.row(3, named=True)
+    for empty in (row | {"color": None}, pandas.Series(row | {"color": None})):
+        assert [cell.column for cell in detector.strange_cells(empty)] == ["color"]
+    assert [cell.column for cell in detector.strange_cells(pandas.Series(row | {"size": np.nan}))] == ["size"]
+
+
+def test_cells_keep_their_kinds():
+    day = datetime.date(2026, 1, 2)
+    assert as_frame({"a": 1, "b": "x", "c": True, "d": None, "e": day}).rows() == [(1, "x", True, None, day)]
+    assert as_frame(pandas.Series({"a": 1, "b": "x"})).rows() == [(1, "x")]
+    assert as_frame({}).shape == (0, 0)
+
+
+def test_single_values_beside_columns_are_an_error():
+    with pytest.raises(ValueError, match=r"'a' is a single value and 'b' a list; put single values in lists"):
+        as_frame({"a": 1.5, "b": ["x", "y"]})
+    with pytest.raises(ValueError, match=r"'b' is a single value and 'a' a ndarray"):
+        as_frame({"a": np.zeros(2), "b": "text"})
+
+
+def test_a_list_of_rows_is_a_table(detector):
+    rows = FRAME.to_dicts()
+    np.testing.assert_array_equal(detector.p_values(rows), detector.p_values(FRAME))
+    assert as_frame([{"a": 1, "b": "x"}, {"b": "y"}]).rows() == [(1, "x"), (None, "y")]
+    for wrong in ([1, 2], "text", None, [{"a": 1}, 2], []):
+        with pytest.raises(TypeError, match=r"a list of dicts, got \w+\.$"):
+            as_frame(wrong)
+    with pytest.raises(TypeError, match=r"got ndarray; name the columns of an array"):
+        as_frame(np.zeros((3, 2)))
+
+
+def test_a_column_is_not_taken_for_a_row():
+    with pytest.raises(
+        TypeError, match=r"for one row pass frame\.iloc\[\[i\]\], for one column series\.to_frame"
+    ):
+        as_frame(FRAME.to_pandas()["size"])
+    with pytest.raises(TypeError, match=r"frame\.row\(i, named=True\)"):
+        as_frame(FRAME["size"])
+
+
+def test_a_row_that_lacks_a_column_says_which(detector):
+    with pytest.raises(ValueError, match="lacks 'color'"):
+        detector.predict({"size": 1.0, "n": 2, "on": True})
