@@ -1,0 +1,93 @@
+"""What a column of numbers is: a measurement, a counter, a time, names of rows, codes."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import Floats
+from rankad.tables.times import TimeFormat, epoch_unit
+from rankad.tables.understood import Understood, settle
+from rankad.tables.whole_numbers import (
+    all_whole,
+    are_codes,
+    is_permutation,
+    looks_like_names,
+    only_grows,
+    regular_steps,
+)
+
+__all__ = ["of_numbers"]
+
+_TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
+
+
+def of_numbers(name: str, numbers: Floats) -> Understood:
+    """Say what a column of numbers is: a measurement, a counter, a time, codes."""
+    values = numbers[np.isfinite(numbers)]
+    if not values.size or values.min() == values.max():
+        return Understood(name, "number")
+    span = f"{values.min():.15g} to {values.max():.15g}"
+    grows, whole = only_grows(values), all_whole(values)
+    unit = epoch_unit(values) if np.unique(values).size >= 3 else ""
+    if unit and (grows or _is_named_so(name)):
+        doubt = (
+            f"column {name!r} is taken as a time, in {unit} since 1970 ({span}). "
+            f"{settle(name, 'time', 'number')}"
+        )
+        return Understood(name, "time", "likely", f"{unit} since 1970", doubt, time=TimeFormat(epoch=unit))
+    if whole and _are_days(values):
+        doubt = (
+            f"column {name!r} is taken as a date, year, month and day as one number ({span}). "
+            f"{settle(name, 'time', 'number')}"
+        )
+        why = "year, month and day as one number"
+        return Understood(name, "time", "likely", why, doubt, time=TimeFormat(("compact",)))
+    if grows and (whole or regular_steps(values)):
+        doubt = (
+            f"column {name!r} only {'grows' if values[-1] > values[0] else 'falls'} ({span}): it counts or "
+            f"names rows, and is not learned from. {settle(name, 'id', 'number')}"
+        )
+        return Understood(name, "id", "likely", "it only grows", doubt)
+    if grows:
+        doubt = (
+            f"column {name!r} only {'grows' if values[-1] > values[0] else 'falls'} ({span}), and is taken "
+            f"as a number all the same: new rows may lie beyond all others. {settle(name, 'number', 'id')}"
+        )
+        return Understood(name, "number", "likely", "it only grows", doubt)
+    if not whole:
+        return Understood(name, "number")
+    if is_permutation(values):
+        doubt = (
+            f"column {name!r} holds {values.size:,} whole numbers ({span}) of which none comes twice: it "
+            f"names rows, and is not learned from. {settle(name, 'id', 'number')}"
+        )
+        return Understood(name, "id", "likely", "no value comes twice", doubt)
+    if unit or looks_like_names(values):
+        doubt = (
+            f"column {name!r} holds whole numbers ({span}) that may be {'times' if unit else 'names of rows'}"
+            f", and is taken as a number. {settle(name, 'number', 'time' if unit else 'id')}"
+        )
+        return Understood(name, "number", "unsure", "many digits, seldom the same", doubt)
+    if are_codes(values):
+        few = ", ".join(f"{value:.15g}" for value in np.unique(values)[:4])
+        doubt = (
+            f"column {name!r} holds {np.unique(values).size} different whole numbers far apart ({few} ...): "
+            f"taken as codes, each a category. {settle(name, 'category', 'number')}"
+        )
+        return Understood(name, "category", "likely", "few whole numbers far apart: codes", doubt)
+    return Understood(name, "number")
+
+
+def _are_days(values: Floats) -> bool:
+    """Tell whether whole numbers are all days such as 20241231."""
+    if np.unique(values).size < 3 or values.min() < 19_000_101 or values.max() > 21_001_231:
+        return False
+    text = pl.Series(np.unique(values).astype(np.int64)).cast(pl.String)
+    return TimeFormat(("compact",)).read(text).null_count() == 0
+
+
+def _is_named_so(name: str) -> bool:
+    """Tell whether the name of a column says that it holds times."""
+    words = name.lower().replace("-", "_").replace(" ", "_").split("_")
+    return any(word in words or (len(word) > 3 and word in name.lower()) for word in _TIME_NAMES)
