@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from rankad.tables import Strange, TableEncoder
-from rankad.tables.columns import INFINITE, MISSING_HERE, NEW_CATEGORY, NOT_CONSTANT, NOT_EMPTY
+from rankad.tables.strange import INFINITE, MISSING_HERE, NEW_CATEGORY, NOT_CONSTANT, NOT_EMPTY
 
 HALF = np.sqrt(0.5)
 COLORS = ["red"] * 6 + ["blue"] * 5 + ["pink", "gold"]

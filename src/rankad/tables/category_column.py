@@ -50,17 +50,29 @@ class CategoryColumn:
     boolean: bool
 
     @classmethod
-    def learn(cls, series: pl.Series, min_count: int) -> Learned:
-        """Learn from nominal cells, of which at least one is not missing."""
+    def learn(cls, series: pl.Series, min_count: int, *, asked_for: bool = False) -> Learned:
+        """Learn from nominal cells, of which at least one is not missing.
+
+        A word has an indicator if `min_count` rows have it, and one in 200 unless it was `asked_for`.
+        """
         boolean = series.dtype == pl.Boolean or (series.dtype == pl.String and all_booleans(series))
         text = read_words(series, known=TRUE_OR_FALSE if boolean else (), boolean=boolean)
         counted = text.value_counts(sort=True, name="rows").sort("rows", text.name, descending=[True, False])
         counts = dict(zip(counted[text.name].to_list(), counted["rows"].to_list(), strict=True))
-        least = 1 if boolean else least_count(len(text), min_count)
+
+        def least_of(n_rows: int) -> int:
+            return 1 if boolean else min_count if asked_for else least_count(n_rows, min_count)
+
+        least = least_of(len(text))
         kept = [word for word, n in counts.items() if n >= least][:_MOST_CATEGORIES]
         if not any(word is not None for word in kept):
-            # Nothing but its commonest word is left to learn from, if the user wants it so.
-            kept += [next(word for word in counts if word is not None)]
+            name, n_words = series.name, len([word for word in counts if word is not None])
+            raise ValueError(
+                f"column {name!r} has {n_words:,} different values in {len(series):,} rows, none of them in "
+                f"as many as {least} rows, so it says nothing about new rows. If it names rows, pass it as "
+                f"an id (ids=[{name!r}] or --id {name}); else drop it (drop=[{name!r}] or --drop {name}), or "
+                f"lower min_count."
+            )
         others = [word for word in counts if word not in set(kept)]
         # Without its row, the only cell of its kind would find no indicator that it could share.
         lonely = [word for word, n in counts.items() if n == 1 and not set(others) - {word}]
@@ -68,7 +80,7 @@ class CategoryColumn:
         if not others:
             return Learned(column, _rows_of(text, lonely))
         # Without one of its rows, a word may be too rare for an indicator of its own, or another commoner.
-        least_without = 1 if boolean else least_count(len(text) - 1, min_count)
+        least_without = least_of(len(text) - 1)
         rival = others[0]
         full = len(kept) == _MOST_CATEGORIES and counts[rival] >= least_without
         fallen = [

@@ -174,7 +174,8 @@ def of_words(series: pl.Series, min_count: int, *, n_numbers: int = 0) -> Unders
             f"in as many as {least_count(len(series), min_count)} rows: {what}, and is not learned from. "
             f"If so, say {option(name, 'id')} or {option(name, 'drop')}; "
             + (f"if it is a number, {option(name, 'number')}; " if n_numbers else "")
-            + f"to learn from its commonest words, {option(name, 'category')}."
+            + f"to learn from its commonest words, {option(name, 'category')}"
+            + ("." if int(counts[0]) >= min_count else " with a lower --min-count (min_count).")
         )
         return Understood(name, kind, "likely", f"{different:,} different values", doubt)
     if n_numbers:

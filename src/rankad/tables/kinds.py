@@ -57,6 +57,11 @@ def understand(
     if not has_value(series).any():
         return Understood(name, "empty")
     if name in told.categories:
+        if kind.is_nested() or kind in (pl.Binary, pl.Object) or isinstance(kind, pl.Duration):
+            raise ValueError(
+                f"column {name!r} is to be a category (--category {name} or categories=[{name!r}]), but is "
+                f"of type {kind}; turn it into text."
+            )
         return Understood(name, "category", why="as asked for")
     if kind.is_temporal() and not isinstance(kind, pl.Duration):
         return Understood(name, "time", time=TimeFormat())

@@ -77,7 +77,10 @@ def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
     understood = _understand_all(
         [table[name] for name in used], typed=not isinstance(frame, Untyped), told=told, min_count=min_count
     )
-    learned = _all_of(lambda u: _learn(table[u.name], u, min_count), [u for u in understood if u.learned])
+    learned = _all_of(
+        lambda u: _learn(table[u.name], u, min_count, asked_for=u.name in told.categories),
+        [u for u in understood if u.learned],
+    )
     columns = [found.column for found in learned]
     if not any(column.width for column in columns):
         raise ValueError(_nothing_left(understood))
@@ -132,14 +135,14 @@ def _all_of(make: Callable[[S], T], columns: Sequence[S]) -> list[T]:
     return found
 
 
-def _learn(series: pl.Series, found: Understood, min_count: int) -> Learned:
+def _learn(series: pl.Series, found: Understood, min_count: int, *, asked_for: bool) -> Learned:
     if found.kind == "number":
         return NumberColumn.learn(series, format=found.number, odd_words=found.odd_words, min_count=min_count)
     if found.kind == "time":
         return TimeColumn.learn(series, found.time, found.odd_words)
     if found.kind == "empty":
         return Learned(EmptyColumn(series.name), np.empty(0, dtype=np.int64))
-    return CategoryColumn.learn(series, min_count)
+    return CategoryColumn.learn(series, min_count, asked_for=asked_for)
 
 
 def _nothing_left(understood: Sequence[Understood]) -> str:
