@@ -1,9 +1,9 @@
 """False alarms on fresh rows of tables with every kind of column: what was asked for, and what was obtained.
 
 ``python -m benchmarks.columns`` fits a `TableDetector` on nominal rows of each table and counts alarms among
-fresh ones of the same law, many times over. Of 20,000 fresh rows the share of alarms has a binomial error, and
-of n nominal rows that calibrate the rate itself varies from sample to sample (a Beta law); the band is where
-the mean over repetitions lies with 99 % probability if the promise is true.
+fresh ones of the same law, many times over. Of 20,000 fresh rows the share of alarms has a binomial error,
+and of n nominal rows that calibrate the rate itself varies from sample to sample (a Beta law); the band is
+where the mean over repetitions lies with 99 % probability if the promise is true.
 """
 
 from __future__ import annotations

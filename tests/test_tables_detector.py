@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
 from rankad._arrays import LARGEST
-from rankad.calibration import Calibration
-from rankad.tables.detector import _with_least
 
 # How often a test of a true promise may fail, over all seeds there are; the seeds are fixed.
 RISK = 0.001
@@ -95,7 +93,7 @@ def test_iterators_of_frames_are_answered_batch_by_batch(fitted):
     np.testing.assert_array_equal(first, fitted.p_values(frame))
     assert [len(answer) for answer in answers] == [1, 1]
     with pytest.raises(ValueError, match="must hold numbers") as caught:
-        list(fitted.predict(iter([frame, row(x="ten")])))
+        list(fitted.predict(iter([frame, row(x=[10.0])])))
     assert "In batch 1" in caught.value.__notes__[0]
 
 
@@ -115,6 +113,7 @@ def test_a_table_without_rows_has_no_answers(fitted):
         {"color": None},
         {"x": None},
         {"x": np.inf},
+        {"x": "oops"},
         {"k": 6},
         {"k": None},
         {"e": "something"},
@@ -321,31 +320,63 @@ def test_rows_that_were_alone_count_among_the_nominal_scores(quick_rankad):
     assert detector.encoder_.n_alone == 1
     rows = detector.encoder_.encode(frame).rows
     plain = quick_rankad(alpha=0.1).fit(rows)
-    before, own = plain.calibration_.scores, plain.score_samples(rows[97:98])[0]
-    first = next((i for i, score in enumerate(before) if score >= own), 99)
-    expected = [-LARGEST, *(score for i, score in enumerate(before) if i != first)]
-    np.testing.assert_array_equal(detector.calibration_.scores, expected)
+    expected = plain.calibration_.scores[plain._calibrating_rows != 97]
+    np.testing.assert_array_equal(detector.calibration_.scores, [-LARGEST, *expected])
     odd = {"x0": [None, 0.0], "x1": [0.0, 0.0], "flag": ["usual", "usual"]}
     np.testing.assert_array_equal(detector.p_values(odd)[0], 2 / 101)
 
 
-@pytest.mark.parametrize(
-    "own", [[9.0, 8.0, 7.0], [-9.0, -8.0], [2.5, 2.5, 2.5, 2.5], [0.0, 1.0, 2.0, 3.0, 4.0]]
-)
-def test_every_row_alone_takes_a_score_of_its_own(own):
-    before = Calibration.from_scores(np.arange(5.0), "split")
-    after = _with_least(before, np.array(own), n_rows=5).scores
-    assert after.size == 5
-    assert np.count_nonzero(after == -LARGEST) == len(own)
-    assert set(after[len(own) :]) <= set(before.scores)
-    assert len(set(after[len(own) :])) == 5 - len(own)
+@pytest.mark.parametrize("trim", [0.0, 0.1])
+@pytest.mark.parametrize("calibration", ["cross-fit", "split", "in-sample"])
+def test_rankad_knows_whose_scores_it_compares_with(calibration, trim):
+    """A row far out has the least score wherever it calibrates, and no other has."""
+    rows = np.random.default_rng(3).normal(size=(300, 2))
+    rows[[7, 100]] = [[40.0, 0.0], [0.0, 60.0]]
+    inner = RankAD(
+        0.1, calibration=calibration, trim=trim, bandwidth="D_K", C=0.1, landmarks=40, random_state=0
+    )
+    inner.fit(rows)
+    known = inner._calibrating_rows
+    assert len(np.unique(known)) == known.size == inner.calibration_.scores.size
+    n_out = np.isin([7, 100], known).sum()
+    assert n_out == (0 if trim else 2 if calibration != "split" else n_out)
+    assert set(known[:n_out]) <= {7, 100}
+    if calibration in ("split", "in-sample"):
+        np.testing.assert_array_equal(inner.score_samples(rows[known]), inner.calibration_.scores)
+    assert not np.isin(known, inner.trimmed_rows_).any()
 
 
-def test_of_rows_that_calibrate_in_part_the_share_alone_is_that_of_all():
-    before = Calibration.from_scores(np.arange(50.0), "split")
-    after = _with_least(before, np.array([3.5, 30.0, 20.0]), n_rows=100).scores
-    # Two of three, those with the higher scores: 20 and 30 are taken.
-    np.testing.assert_array_equal(after, [-LARGEST, -LARGEST, *(i for i in range(50) if i not in (20, 30))])
+@pytest.mark.parametrize("calibration", ["leave-one-out", "split"])
+def test_klpe_knows_whose_scores_it_compares_with(calibration):
+    rows = np.random.default_rng(4).normal(size=(60, 2))
+    inner = KLPE(n_neighbors=3, calibration=calibration, scaling=None, random_state=0).fit(rows)
+    known = inner._calibrating_rows
+    reference = rows if calibration == "leave-one-out" else np.delete(rows, known, axis=0)
+    for row, score in zip(known, inner.calibration_.scores, strict=True):
+        distances = np.sort(np.linalg.norm(reference - rows[row], axis=1))
+        nearest = distances[1:4] if calibration == "leave-one-out" else distances[:3]
+        np.testing.assert_allclose(score, -nearest.mean(), rtol=1e-6)
+
+
+def test_a_word_that_is_frequent_only_with_a_row_does_not_vouch_for_it():
+    """Each calibrating row is scored as the encoder of the others would have it."""
+    rng = np.random.default_rng(5)
+    words = ["a"] * 80 + ["b"] * 5 + ["c"] * 6 + [f"r{i}" for i in range(9)]
+    frame = table_of(rng.normal(size=(100, 2))).with_columns(word=pl.Series(words))
+    inner = KLPE(n_neighbors=2, scaling=None)
+    detector = TableDetector(inner).fit(frame)
+    assert detector.encoder_.columns[2].categories == ("a", "c", "b")
+    assert detector.encoder_.n_alone == 0
+    rows = detector.encoder_.encode(frame).rows
+    # Without one of its five rows, b is among the others.
+    as_other = detector.encoder_.encode(frame.with_columns(word=pl.lit("r0"))).rows
+    plain = KLPE(n_neighbors=2, scaling=None).fit(rows)
+    expected = plain.calibration_.scores.copy()
+    for place, row in enumerate(plain._calibrating_rows):
+        if words[row] == "b":
+            distances = np.sort(np.linalg.norm(rows - as_other[row], axis=1))
+            expected[place] = -distances[:2].mean()
+    np.testing.assert_allclose(detector.calibration_.scores, np.sort(expected), rtol=1e-6)
 
 
 def test_too_many_rows_alone_for_any_alarm_are_warned_of(quick_rankad):

@@ -39,6 +39,7 @@ class DelimitedReader(TableReader):
     """
 
     unit = "bytes"
+    typed = False
     delimiter: str
 
     def __init__(

@@ -166,7 +166,8 @@ def recognize(words: pl.Series, *, decimal: str | None = None, elsewhere: str | 
     if rivals:
         settled = [each for each in best if each[0].decimal == elsewhere]
         if settled:
-            (form, values), rivals = settled[0], []
+            others = [each for each in best if not _same(each[1], settled[0][1])]
+            (form, values), rivals = settled[0], others
         elif form.decimal == "," and not form.thousands:
             # 101,802 throughout: groups of three and never another number of digits.
             (form, values), rivals = rivals[0], [best[0]]

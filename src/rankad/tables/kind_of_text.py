@@ -30,6 +30,7 @@ __all__ = ["of_text", "of_words"]
 _MOSTLY = 0.5
 # Text whose cells are numbers with decimals is of numbers where there are so many different ones.
 _MANY = 20
+_NEARLY_ALL = 0.9
 
 
 def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewhere: str | None) -> Understood:
@@ -88,7 +89,8 @@ def _of_formatted(
     values = form.read(words).drop_nulls().to_numpy()
     plain_whole = all_whole(values) and form.decimal == "." and not (form.unit or form.thousands)
     different = np.unique(values).size
-    many = different >= _MANY or different >= len(values) / 2
+    # A column of few different numbers may be one of names, but for a few odd cells among them.
+    many = different >= _MANY or different >= len(values) / 2 or values.size >= _NEARLY_ALL * len(words)
     if (typed and plain_whole) or not (many or form.unit or form.decimal == "," or form.thousands):
         return of_words(series, min_count, n_numbers=values.size)
     doubts = []
