@@ -21,6 +21,7 @@ import rankad.cli
 from cli_cases import QUICK as ONE_TRIAL
 from cli_cases import call
 from rankad import RankAD, TableDetector
+from rankad.tables import Untyped
 from rankad.tables.files import open_table
 
 # Far more than any case takes, on whatever machine.
@@ -56,7 +57,7 @@ def make_place(folder):
     found.outside.mkdir()
     text = io.StringIO(cases.frame(60, 0).write_csv())
     detector = TableDetector(RankAD(0.1, **QUICK), ids=["id"])
-    detector.fit(pl.read_csv(text, infer_schema=False)).save(found.table_model)
+    detector.fit(Untyped(pl.read_csv(text, infer_schema=False))).save(found.table_model)
     RankAD(0.1, **QUICK).fit(cases.numbers(60, 0)).save(found.array_model)
     return found
 
