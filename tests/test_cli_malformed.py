@@ -277,12 +277,11 @@ def test_odd_tables_end_in_a_line_or_in_a_whole_output(place, capfd, command):
 
 def test_a_long_cell_does_not_bury_what_to_do(place, capfd):
     table = put(place, cases.odd_tables()["huge text for a number"])
-    said = run(capfd, place, "score", table, "--model", place.table_model)
-    assert said.err.startswith(f"rankad: {table}: column 'load' must hold numbers, but data row 4 ")
-    assert said.err.endswith("correct the cell, or leave it empty if the value is missing.\n")
+    said = run(capfd, place, "explain", table, "--model", place.table_model, "--row", 4)
+    assert "not a number, as normal cells are" in said.out
     said = run(capfd, place, "fit", table, "--model", place.outside / "m.rankad", "--id", "id")
-    assert "Most of them are numbers, but data row 4 (the first row is 1) has 'zzz" in said.err
-    assert said.err.endswith("or lower min_count.\n")
+    assert "1 cell of 25 cannot be read as a number (row 4: 'zzz" in said.err
+    assert said.err.endswith("to take it as a category, --category load (categories=['load']).\n")
 
 
 def test_long_names_are_cut_short_on_the_screen(place, capfd):

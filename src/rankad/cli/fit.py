@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rankad.tables import TableDetector
     from rankad.tables.columns import Column
     from rankad.tables.frames import Untyped
+    from rankad.tables.stored import Note
 
 __all__ = ["described", "fit"]
 
@@ -243,7 +245,7 @@ def _print_text(
         which = "One column" if n_doubts == 1 else f"{count(n_doubts)} columns"
         out.print(
             f"{which} may be something else than {'it looks' if n_doubts == 1 else 'they look'}: see the "
-            f"notes, which name the option that settles it.\n",
+            f"notes, which name the option that settles it. To confirm: {_confirming(encoder.notes)}\n",
             soft_wrap=True,
         )
     facts = plain_table("", "")
@@ -260,6 +262,17 @@ def _print_text(
     out.print(facts, "")
     out.print(f"Saved {model} ({size(card.n_bytes)}).")
     out.print(f"Next: rankad score NEW_TABLE --model {model}", soft_wrap=True)
+
+
+def _confirming(notes: Sequence[Note]) -> str:
+    """Return the options that say of every column in doubt that it is what it was taken for."""
+    from rankad.cli.words import cell
+
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        if note.doubt:
+            alike.setdefault("drop" if note.kind == "text" else note.kind, []).append(cell(note.name))
+    return " ".join(f"--{kind} {shlex.quote(','.join(names))}" for kind, names in alike.items())
 
 
 def _listed(columns: Sequence[Column], sure: Mapping[str, str]) -> list[tuple[str, str, str]]:

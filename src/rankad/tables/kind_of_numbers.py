@@ -71,8 +71,9 @@ def of_numbers(name: str, numbers: Floats) -> Understood:
         return Understood(name, "number", "unsure", "many digits, seldom the same", doubt)
     if are_codes(values):
         few = ", ".join(f"{value:.15g}" for value in np.unique(values)[:4])
+        few += " ..." if np.unique(values).size > 4 else ""
         doubt = (
-            f"column {name!r} holds {np.unique(values).size} different whole numbers far apart ({few} ...): "
+            f"column {name!r} holds {np.unique(values).size} different whole numbers far apart ({few}): "
             f"taken as codes, each a category. {settle(name, 'category', 'number')}"
         )
         return Understood(name, "category", "likely", "few whole numbers far apart: codes", doubt)
