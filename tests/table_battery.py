@@ -461,6 +461,59 @@ def setpoints(rng):
     return one(rng.choice([870, 1450, 2900], size=N).tolist(), "number")
 
 
+@table
+def customer_ids_that_repeat(rng):
+    ids = rng.integers(4_000, 4_010, size=N).tolist()
+    return one(floats(rng), "number", customer_id=Column(ids, "category!"))
+
+
+@table
+def many_customer_ids_that_repeat(rng):
+    return one(floats(rng), "number", customerId=Column(rng.integers(4_000, 4_900, size=N).tolist(), "id!"))
+
+
+@table
+def years_in_order(rng):
+    return one(np.sort(rng.integers(2019, 2024, size=N)).tolist(), "number!")
+
+
+@table
+def years_in_no_order(rng):
+    return one(rng.integers(2019, 2024, size=N).tolist(), "number!")
+
+
+@table
+def batches_in_order(rng):
+    return one([f"batch {chr(65 + at // 30)}" for at in range(N)], "category!")
+
+
+@table
+def quarters(rng):
+    return one(rng.choice(["2023-Q1", "2023-Q2", "2023-Q3"], size=N).tolist(), "category!")
+
+
+@table
+def years_and_months(rng):
+    return one([f"{t:%Y-%m}" for t in moments(rng)], "time", other=Column(floats(rng), "number"))
+
+
+@table
+def typed_thousands(rng):
+    return one([f"{v:,}" for v in rng.integers(10**3, 10**7, size=N)], "number", typed=True)
+
+
+@table
+def ports(rng):
+    made = rng.choice([80, 443, 8080, 22], size=N).tolist()
+    return one(floats(rng), "number", port=Column(made, "category!"))
+
+
+@table
+def whole_floats_with_gaps(rng):
+    values = [float(v) if at % 9 else None for at, v in enumerate(rng.poisson(300, size=N))]
+    return one(values, "number", typed=True)
+
+
 # ------------------------------------------------------------------------------ times
 
 

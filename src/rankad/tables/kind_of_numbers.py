@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 
@@ -13,16 +15,24 @@ from rankad.tables.whole_numbers import (
     are_codes,
     is_permutation,
     looks_like_names,
+    never_returns,
     only_grows,
     regular_steps,
 )
+from rankad.tables.words import least_count
 
 __all__ = ["of_numbers"]
 
+# By their names, whole numbers that are no amounts.
+_ID_NAMES = frozenset(
+    {"id", "ids", "key", "uid", "nr", "no", "code", "codes", "zip", "plz", "postcode", "phone", "tel"}
+    | {"account", "iban", "port", "sku", "ean", "isbn", "mcc", "serial"}
+)
+_OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
 _TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
 
 
-def of_numbers(name: str, numbers: Floats) -> Understood:
+def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
     """Say what a column of numbers is: a measurement, a counter, a time, codes."""
     values = numbers[np.isfinite(numbers)]
     if not values.size or values.min() == values.max():
@@ -69,6 +79,15 @@ def of_numbers(name: str, numbers: Floats) -> Understood:
             f", and is taken as a number. {settle(name, 'number', 'time' if unit else 'id')}"
         )
         return Understood(name, "number", "unsure", "many digits, seldom the same", doubt)
+    counts = np.unique(values, return_counts=True)[1]
+    if counts.size > 2 and _is_named_like_an_id(name):
+        frequent = counts.max() >= least_count(numbers.size, min_count)
+        taken = "each a category" if frequent else "and are not learned from, as none is frequent"
+        doubt = (
+            f"column {name!r} holds whole numbers ({span}) that by its name are names or codes: {taken}. "
+            + (settle(name, "category", "number") if frequent else settle(name, "id", "number"))
+        )
+        return Understood(name, "category" if frequent else "id", "likely", "by its name", doubt)
     if are_codes(values):
         few = ", ".join(f"{value:.15g}" for value in np.unique(values)[:4])
         few += " ..." if np.unique(values).size > 4 else ""
@@ -77,7 +96,23 @@ def of_numbers(name: str, numbers: Floats) -> Understood:
             f"taken as codes, each a category. {settle(name, 'category', 'number')}"
         )
         return Understood(name, "category", "likely", "few whole numbers far apart: codes", doubt)
+    if never_returns(values) or _is_year(name, values):
+        doubt = (
+            f"column {name!r} holds {counts.size} different whole numbers ({span}) that may be years or "
+            f"batches, and is taken as a number: new rows may lie beyond all others. "
+            f"{settle(name, 'number', 'id')}"
+        )
+        return Understood(name, "number", "unsure", "numbers of years or batches", doubt)
     return Understood(name, "number")
+
+
+def _is_year(name: str, values: Floats) -> bool:
+    """Tell whether whole numbers are years, by their name, or as all years of a span in our time."""
+    if _words_of(name) & {"year", "jahr", "yr", "annee", "ano"}:
+        return True
+    different = np.unique(values)
+    recent = different[0] >= _OLDEST_YEAR and different[-1] <= _LATEST_YEAR
+    return bool(different.size >= 3 and recent and different.size == different[-1] - different[0] + 1)
 
 
 def _are_days(values: Floats) -> bool:
@@ -90,5 +125,18 @@ def _are_days(values: Floats) -> bool:
 
 def _is_named_so(name: str) -> bool:
     """Tell whether the name of a column says that it holds times."""
-    words = name.lower().replace("-", "_").replace(" ", "_").split("_")
-    return any(word in words or (len(word) > 3 and word in name.lower()) for word in _TIME_NAMES)
+    return bool(_words_of(name) & set(_TIME_NAMES)) or any(word in name.lower() for word in _TIME_NAMES[:4])
+
+
+def _is_named_like_an_id(name: str) -> bool:
+    """Tell whether the name of a column says that its numbers name things."""
+    return bool(_words_of(name) & _ID_NAMES)
+
+
+def _words_of(name: str) -> set[str]:
+    """Return the words of a name such as card_no, cardNo or "card no", in lower case.
+
+    >>> sorted(_words_of("customerId")), sorted(_words_of("ZIP-code"))
+    (['customer', 'id'], ['code', 'zip'])
+    """
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}

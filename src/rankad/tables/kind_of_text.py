@@ -21,7 +21,7 @@ from rankad.tables.understood import (
     option,
     settle,
 )
-from rankad.tables.whole_numbers import all_whole, leading_zeros
+from rankad.tables.whole_numbers import ENOUGH, all_whole, leading_zeros
 from rankad.tables.words import has_value, least_count
 
 __all__ = ["of_text", "of_words"]
@@ -31,6 +31,8 @@ _MOSTLY = 0.5
 # Text whose cells are numbers with decimals is of numbers where there are so many different ones.
 _MANY = 20
 _NEARLY_ALL = 0.9
+# A year somewhere in a word: 2024-Q1, week 12/2024.
+_PERIOD = r"(?:^|\D)(?:19|20)\d\d(?:\D|$)"
 
 
 def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewhere: str | None) -> Understood:
@@ -42,8 +44,10 @@ def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewher
         numbers = parse(series)
         finite = numbers[np.isfinite(numbers)]
         if not all_whole(finite):
-            return _typed_decimals(series, finite, min_count) if typed else of_numbers(name, numbers)
-        whole = of_numbers(name, numbers)
+            return (
+                _typed_decimals(series, finite, min_count) if typed else of_numbers(name, numbers, min_count)
+            )
+        whole = of_numbers(name, numbers, min_count)
         if whole.kind == "time" or (not typed and not leading_zeros(series)):
             return whole
         found = of_words(series, min_count)
@@ -67,7 +71,7 @@ def _typed_decimals(series: pl.Series, values: Floats, min_count: int) -> Unders
     """Text that was meant to be text, but reads as numbers with decimals."""
     name = series.name
     if np.unique(values).size >= _MANY:
-        found = of_numbers(name, parse(series))
+        found = of_numbers(name, parse(series), min_count)
         doubt = found.doubt or (
             f"column {name!r} is typed as text, but all cells are numbers with decimals: taken as a number. "
             f"{settle(name, 'number', 'category')}"
@@ -118,7 +122,7 @@ def _of_formatted(
             )
     if form.accounting:
         doubts.append("(1) and 1- are taken as -1")
-    inner = of_numbers(name, values) if not found.odd.size else Understood(name, "number")
+    inner = of_numbers(name, values, min_count) if not found.odd.size else Understood(name, "number")
     if inner.kind != "number" and not form.unit and form.decimal == ".":
         return inner
     why = form.describe()
@@ -189,4 +193,14 @@ def of_words(series: pl.Series, min_count: int, *, n_numbers: int = 0) -> Unders
             f"numbers{odd}. {settle(name, 'category', 'number')}"
         )
         return Understood(name, "category", "unsure", "numbers and words", doubt)
+    n_runs = int((words != words.shift()).fill_null(True).sum())
+    periods = bool(words.str.contains(_PERIOD).mean() == 1.0) and different >= 3
+    if periods or (different >= 3 and len(words) >= ENOUGH and n_runs == different < len(words)):
+        doubt = (
+            f"column {name!r} holds {different:,} words that "
+            + ("have years in them" if periods else "come one after the other, and none again")
+            + f" ({shown(words[0])} ... {shown(words[-1])}), and is taken as a category: new rows may have "
+            f"new ones. {settle(name, 'category', 'id')}"
+        )
+        return Understood(name, "category", "likely", "words that may be periods or batches", doubt)
     return Understood(name, "category")

@@ -70,7 +70,7 @@ def understand(
     if isinstance(kind, pl.Duration):
         return Understood(name, "number")
     if kind.is_numeric():
-        return of_numbers(name, parse(series))
+        return of_numbers(name, parse(series), min_count)
     if kind != pl.String:
         raise ValueError(
             f"column {name!r} is of type {kind}, but must hold numbers, booleans, text or times; drop it "

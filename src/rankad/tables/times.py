@@ -38,12 +38,21 @@ _SHAPES = {
     "dmy in words": rf"^(?:[A-Za-z]{{3}},? )?(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
     rf"{_CLOCK}",
     "mdy in words": rf"^(?:[A-Za-z]{{3}},? )?{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
+    "ym": r"^(?P<year>\d{4})[-/](?P<month>\d{2})(?P<hour>:)?(?P<minute>:)?(?P<second>:)?$",
     "compact": r"^(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?:[T ]?(?P<hour>\d{2})(?P<minute>\d{2})"
     r"(?P<second>\d{2})?Z?)?$",
     "clock": r"^(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?$",
 }
 ORDERS = tuple(_SHAPES)
+_SAID = {
+    "ymd": "year first",
+    "ym": "year and month",
+    "dmy": "day first",
+    "mdy": "month first",
+    "clock": "a time of day",
+    "compact": "year, month and day as one number",
+}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 # Of numbers: units since 1970, in parts of a second.
@@ -109,7 +118,13 @@ class TimeFormat:
         """Say how times are written."""
         if self.epoch:
             return f"{self.epoch} since 1970"
-        words = {"ymd": "year first", "dmy": "day first", "mdy": "month first", "clock": "a time of day"}
+        words = {
+            "ymd": "year first",
+            "ym": "year and month",
+            "dmy": "day first",
+            "mdy": "month first",
+            "clock": "a time of day",
+        }
         said = [words.get(order.split(" ")[0], "year, month and day as one number") for order in self.orders]
         return " or ".join(dict.fromkeys(said))
 
@@ -238,7 +253,8 @@ def _read(text: pl.Series, order: str) -> pl.Series:
         year = found["year"]
         if order.endswith("short"):
             year = "20" + year
-        date = year + "-" + month.str.zfill(2) + "-" + found["day"].str.zfill(2)
+        day = found["day"].str.zfill(2) if "day" in there else "01"
+        date = year + "-" + month.str.zfill(2) + "-" + day
     else:
         date = found["hour"].is_not_null().replace_strict([True], ["1970-01-01"], default=None)
     hour = found["hour"].fill_null("0").cast(pl.Int64, strict=False)

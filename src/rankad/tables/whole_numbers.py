@@ -7,7 +7,15 @@ import polars as pl
 
 from rankad._arrays import Floats
 
-__all__ = ["ENOUGH", "are_codes", "is_permutation", "looks_like_names", "only_grows", "regular_steps"]
+__all__ = [
+    "ENOUGH",
+    "are_codes",
+    "is_permutation",
+    "looks_like_names",
+    "never_returns",
+    "only_grows",
+    "regular_steps",
+]
 
 # With fewer values than these nothing is said about their order.
 ENOUGH = 20
@@ -33,6 +41,18 @@ def only_grows(values: Floats) -> bool:
     steps = np.diff(values)
     up, down = bool((steps >= 0).all()), bool((steps <= 0).all())
     return (up or down) and int(np.count_nonzero(steps)) + 1 >= max(ENOUGH, values.size / 3)
+
+
+def never_returns(values: Floats) -> bool:
+    """Tell whether few different values come one after the other, and none again: as years and batches do.
+
+    >>> never_returns(np.repeat([2021.0, 2022.0, 2023.0], 20)), never_returns(np.tile([1.0, 2.0, 3.0], 20))
+    (True, False)
+    """
+    if values.size < ENOUGH:
+        return False
+    n_runs = int(np.count_nonzero(np.diff(values))) + 1
+    return n_runs >= 3 and n_runs == np.unique(values).size < values.size
 
 
 def regular_steps(values: Floats) -> bool:
