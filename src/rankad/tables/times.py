@@ -118,14 +118,7 @@ class TimeFormat:
         """Say how times are written."""
         if self.epoch:
             return f"{self.epoch} since 1970"
-        words = {
-            "ymd": "year first",
-            "ym": "year and month",
-            "dmy": "day first",
-            "mdy": "month first",
-            "clock": "a time of day",
-        }
-        said = [words.get(order.split(" ")[0], "year, month and day as one number") for order in self.orders]
+        said = [_SAID[order.split(" ")[0]] for order in self.orders]
         return " or ".join(dict.fromkeys(said))
 
 

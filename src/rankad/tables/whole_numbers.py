@@ -9,8 +9,10 @@ from rankad._arrays import Floats
 
 __all__ = [
     "ENOUGH",
+    "all_whole",
     "are_codes",
     "is_permutation",
+    "leading_zeros",
     "looks_like_names",
     "never_returns",
     "only_grows",
