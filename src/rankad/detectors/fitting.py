@@ -385,8 +385,9 @@ class RankFit:
         kind = self.calibration if self.calibration == "in-sample" or self.cross_fits else "split"
         found = np.concatenate(scores)
         calibration = Calibration.from_scores(found, kind)  # type: ignore[arg-type]
-        which = np.concatenate([self._free_rows, detector.training_rows_])[: found.size]
-        detector._calibrating_rows = which[np.argsort(found, kind="stable")]
+        if detector._calibrating_rows is not None:
+            which = np.concatenate([self._free_rows, detector.training_rows_])[: found.size]
+            detector._calibrating_rows = which[np.argsort(found, kind="stable")]
         detector._compare_with(calibration, fresh=False)
         return doubt
 

@@ -113,7 +113,9 @@ class _LocalDensityDetector(CalibratedDetector):
                 scaling = Scaling(center, scale)
                 scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
         kind: Kind = "leave-one-out" if others is None else "split"
-        self._calibrating_rows = np.delete(np.arange(n), repeats)[which[np.argsort(scores, kind="stable")]]
+        if self._calibrating_rows is not None:
+            kept = np.delete(np.arange(n), repeats)
+            self._calibrating_rows = kept[which[np.argsort(scores, kind="stable")]]
         self._compare_with(Calibration.from_scores(scores, kind), fresh=False)
 
     def _is_better_split(self, rows: Floats) -> bool:

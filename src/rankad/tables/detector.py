@@ -172,8 +172,11 @@ class TableDetector(CalibratedDetector):
                 warnings.warn(note.doubt, ColumnWarning, stacklevel=4)
         rows = encoder.encode(table).rows
         fitted = clone(detector)
+        # Whose scores it will compare with, is asked for.
+        fitted._calibrating_rows = alone[:0]
         fit(fitted, rows)
         fitted.calibration_ = _as_learned_from_others(fitted, rows, learned)
+        del fitted._calibrating_rows
         self._take(encoder, fitted)
         # If there are too few rows for any alarm, the detector inside has said so.
         if fitted.alpha * (fitted.calibration_.scores.size + 1) >= 1:
@@ -301,6 +304,7 @@ def _as_learned_from_others(
     The detector that scores the rows which would be encoded otherwise has seen them, but not as such.
     """
     calibration, calibrating = detector.calibration_, detector._calibrating_rows
+    assert calibrating is not None
     scores = calibration.scores.copy()
     others = np.unique(
         np.concatenate([np.empty(0, dtype=np.int64), *(moved.rows for moved in learned.moved)])
