@@ -365,7 +365,9 @@ def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
 
 def _numbers(detector: TableDetector) -> list[str]:
     columns = detector.encoder_.columns
-    return [column.name for column in columns if isinstance(column, NumberColumn)]
+    # What 1.234 is, only the column knows where numbers have thousands separators.
+    plain = [column for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
+    return [column.name for column in plain]
 
 
 def _copies(plan: Plan, reader: TableReader, writer: TableWriter) -> bool:

@@ -39,6 +39,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
     alpha: float
     calibration_: Calibration
+    # Which row of X each of its scores is of; kept by `fit` for who sets an array here before.
+    _calibrating_rows: Ints | None = None
     # Whether nominal scores are those of fresh rows (`calibrate`).
     recalibrated_: bool
     # Parameters that it does not have, and what to do instead.

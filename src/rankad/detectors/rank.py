@@ -301,6 +301,8 @@ class RankAD(CalibratedDetector):
             fit = RankFit(self, plan, rows, "split", entropy, always_alike=True)
             fit.run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
+        if self._calibrating_rows is not None:
+            self._calibrating_rows = kept[self._calibrating_rows]
         self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
         return fit
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ import polars as pl
 
 from rankad.tables.arrow import ArrowReader
 from rankad.tables.delimited import DelimitedReader
-from rankad.tables.errors import TableError
+from rankad.tables.errors import TableError, shown
 from rankad.tables.excel import ExcelReader, is_workbook
 from rankad.tables.forks import check_polars
 from rankad.tables.json_arrays import ArrayLines, JsonArrayReader
 from rankad.tables.json_lines import JsonLinesReader
-from rankad.tables.numbers import read_numbers
+from rankad.tables.numbers import is_text, read_numbers, unread
 from rankad.tables.numpy_files import NumpyReader
 from rankad.tables.output import TableWriter, open_output
 from rankad.tables.parquet import ParquetReader
@@ -223,23 +224,31 @@ def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int 
     ----------
     frame : polars DataFrame
     columns : iterable of str
-        In text, an empty cell, NA, N/A, NaN, null and None stand for a missing value.
+        In text, an empty cell, NA, N/A, NaN, null and None stand for a missing value. So does a cell that is
+        no number, of which a warning tells.
     rows_before : int
-        The reader's `rows_before`, so that an error can tell the row.
+        The reader's `rows_before`, so that a warning can tell the row.
 
     Examples
     --------
     >>> as_numbers(pl.DataFrame({"a": ["1.5", "NA"], "b": ["x", "y"]}), ["a"]).rows()
     [(1.5, 'x'), (None, 'y')]
     """
-    try:
-        numbers = [
-            pl.Series(name, read_numbers(frame[name], rows_before), nan_to_null=True) for name in columns
-        ]
-    except pl.exceptions.ColumnNotFoundError as error:
-        raise TableError(f"there is no such column: {error}") from error
-    except ValueError as error:
-        raise TableError(str(error)) from error
+    numbers = []
+    for name in columns:
+        if name not in frame.columns:
+            raise TableError(f"there is no column {name!r}.")
+        series = frame[name]
+        values = read_numbers(series)
+        row = next(iter(unread(series, values)), None) if is_text(series.dtype) else None
+        if row is not None:
+            warnings.warn(
+                f"column {name!r} is written as numbers, but data row {rows_before + row + 1:,} (the first "
+                f"row is 1) has {shown(series[int(row)])}: such cells are left empty. Write "
+                f"CSV to keep them.",
+                stacklevel=2,
+            )
+        numbers.append(pl.Series(name, values, nan_to_null=True))
     return frame.with_columns(numbers)
 
 
