@@ -138,7 +138,8 @@ def _check_use(
     once = table == "-" or is_stream(table)
     if fdr is not None and once:
         raise typer.BadParameter(
-            f"the table is read twice, so it must be a file, not {'-' if table == '-' else 'a pipe'}",
+            f"{'the table' if table == '-' else table} is read twice, so it must be a file, not "
+            f"{'-' if table == '-' else 'a pipe'}",
             param_hint="--fdr",
         )
     if as_json and out == "-":
@@ -149,7 +150,8 @@ def _check_use(
         check_file(out, "--out", [table, model], streams=True)
     if resume and (out in (None, "-") or once):
         raise typer.BadParameter(
-            "works from a file to a file: give TABLE and --out FILE", param_hint="--resume"
+            f"works from a file to a file: give TABLE and --out FILE, not {table if once else out or 'none'}",
+            param_hint="--resume",
         )
     if resume and sort:
         raise typer.BadParameter(

@@ -141,8 +141,8 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
     with metered(quiet) as meter, ExitStack() as stack:
         reader = stack.enter_context(plan.open())
         warn_of_unused(reader)
-        columns = _Columns.beside(reader.columns, plan.prefix)
         with of_table(reader.name):
+            columns = _Columns.beside(reader.columns, plan.prefix)
             detector = load_for(plan.model, reader.columns, jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
         level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, meter)
