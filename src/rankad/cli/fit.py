@@ -135,14 +135,16 @@ def _whole(table: str, format: str | None, delimiter: str | None, meter: Meter) 
     import polars as pl
 
     from rankad.cli.scan import warn_of_unused
-    from rankad.tables.files import open_table
+    from rankad.tables.files import check_unpacked, open_table
 
     with open_table(table, format=format, delimiter=delimiter) as reader:
         warn_of_unused(reader)
-        frames = []
+        frames, held = [], 0
         meter.reading(reader, "Reading")
         for frame in reader:
             frames.append(frame)
+            held += frame.estimated_size()
+            check_unpacked(table, held)
             meter.reading(reader, "Reading")
         if not frames:
             raise ValueError(f"{reader.name} has column names but no rows; there is nothing to learn from.")

@@ -28,6 +28,7 @@ from rankad.tables.files import (
     TableReader,
     TableWriter,
     as_numbers,
+    check_unpacked,
     file_identity,
     open_output,
     open_table,
@@ -310,6 +311,7 @@ def _write(
     copies, numbers = _copies(plan, reader, writer), _numbers(detector)
     as_text = reader.format not in _DELIMITED or _out_format(plan, reader) in _DELIMITED
     kept: list[pl.DataFrame] = []
+    held = 0
     wrote = writer.position is not None
     if copies:
         reader.numbers = numbers
@@ -336,6 +338,8 @@ def _write(
                 scored = scored.filter(pl.Series(alarms))
             if plan.sort:
                 kept.append(scored)
+                held += scored.estimated_size()
+                check_unpacked(plan.table, held)
                 continue
             wrote = True
             if plan.to_stdout:

@@ -12,9 +12,10 @@ from rankad.tables.errors import TableError, blamed_on
 from rankad.tables.reader import TableReader, checked_start
 from rankad.tables.streams import ByteStream
 
-__all__ = ["ArrowReader", "frame_of"]
+__all__ = ["ArrowReader", "frame_of", "small_parts"]
 
 _FILE = b"ARROW1"
+_LEAST_WIDTH = 8
 
 
 class ArrowReader(TableReader):
@@ -88,11 +89,14 @@ class ArrowReader(TableReader):
         for batch in self._record_batches(batches):
             # The whole batch, and first of all: slices no longer tell all that is wrong.
             batch.validate(full=True)
-            n_rows = max(1, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1))
+            # Runs of equal values and columns of nulls take no bytes before they are read.
+            most = self._batch_bytes // (_LEAST_WIDTH * len(self.columns))
+            n_rows = max(1, min(most, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1)))
             first = min(skip, batch.num_rows)
             skip -= first
             for begin in range(first, batch.num_rows, n_rows):
-                yield frame_of(batch.slice(begin, n_rows), self.name)
+                for part in small_parts(batch.slice(begin, n_rows), self._batch_bytes):
+                    yield frame_of(part, self.name)
         if skip:
             raise TableError(f"{self.name} ends {skip:,} rows before the start. Begin anew.")
 
@@ -111,6 +115,37 @@ class ArrowReader(TableReader):
         # Not the mapped file: frames may still look into it, and it goes with the last of them.
         self._frames = iter(())
         self._stream.close()
+
+
+def small_parts(batch: Any, most: int) -> Iterator[Any]:
+    """Yield a record batch in parts, none of which has more bytes of text than `most`, but for single rows.
+
+    A text in a dictionary is stored once, however many rows have it, and is read for each of them.
+    """
+    if batch.num_rows > 1 and sum(_text_bytes(column) for column in batch.columns) > most:
+        half = batch.num_rows // 2
+        yield from small_parts(batch.slice(0, half), most)
+        yield from small_parts(batch.slice(half), most)
+    else:
+        yield batch
+
+
+def _text_bytes(column: Any) -> int:
+    """Return how many bytes a column of a dictionary of texts will have, 0 for others."""
+    import pyarrow
+    import pyarrow.compute
+
+    types = pyarrow.types
+    if not types.is_dictionary(column.type):
+        return 0
+    values = column.dictionary
+    if types.is_string_view(values.type) or types.is_binary_view(values.type):
+        values = values.cast("large_string" if types.is_string_view(values.type) else "large_binary")
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if not any(is_one(values.type) for is_one in texts):
+        return 0
+    lengths = pyarrow.compute.binary_length(values).cast("int64")
+    return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
 
 
 def frame_of(batch: Any, table: str) -> pl.DataFrame:

@@ -147,6 +147,11 @@ class TableDetector(CalibratedDetector):
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
             raise ValueError(f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}.")
         table = as_frame(X)
+        if table.height < detector._least_rows:
+            raise ValueError(
+                f"{type(detector).__name__} needs {detector._least_rows} rows or more to learn from, but the "
+                f"table has {table.height}."
+            )
         encoder, alone = learn_encoder(
             table, ids=self.ids, drop=self.drop, categories=self.categories, min_count=self.min_count
         )

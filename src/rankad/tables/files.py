@@ -31,6 +31,7 @@ __all__ = [
     "TableReader",
     "TableWriter",
     "as_numbers",
+    "check_unpacked",
     "file_identity",
     "open_output",
     "open_table",
@@ -42,6 +43,8 @@ FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
 _BATCH_BYTES = 8 << 20
 _LEAST_BATCH_BYTES = 64
 _IDENTITY_BYTES = 1 << 20
+# Rows that take more memory than this, and so many times what their file has, are there to harm.
+_MOST_UNPACKED, _UNPACKED = 64 << 20, 100
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -204,6 +207,28 @@ def file_identity(path: str | os.PathLike[str], *, whole: bool = False) -> dict[
     except OSError as error:
         raise TableError(f"Cannot open {os.fspath(path)!r}: {error.strerror}.") from error
     return {"size": about.st_size, "changed": about.st_mtime_ns, "sha256": digest.hexdigest()}
+
+
+def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
+    """Raise where rows that are to be held in memory take far more of it than their file has.
+
+    A few bytes of a compressed file can stand for as many as one likes.
+
+    Parameters
+    ----------
+    path : str or path
+        Of pipes, and of standard input, the size is not known.
+    n_bytes : int
+        What the rows take so far.
+    """
+    if n_bytes <= _MOST_UNPACKED or not os.path.isfile(path):
+        return
+    size = os.path.getsize(path)
+    if n_bytes > _UNPACKED * size:
+        raise TableError(
+            f"{os.fspath(path)} has {size:,} bytes, and its rows take more than {n_bytes >> 20:,} MiB of "
+            f"memory, all of which this needs at once. If that is right, unpack the file first."
+        )
 
 
 class BeginningDigest:
