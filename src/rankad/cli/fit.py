@@ -122,6 +122,8 @@ def fit(
         # How it was fitted here is nothing the model should remember.
         detector.detector_.n_jobs = None
         meter.begin("Saving")
+        # Once more: much may have come to be there while it learned.
+        check_file(model, "--model", [table])
         detector.save(model, rows=not without_rows)
     card = read_card(model)
     if as_json:
