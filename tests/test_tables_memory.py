@@ -186,10 +186,10 @@ def test_rows_far_larger_than_their_file_are_not_held(tmp_path, capsys):
 def test_a_table_that_is_as_large_as_its_file_is_held(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(bytes(2 * MIB))
-    check_unpacked(path, 199 * MIB)
+    check_unpacked(path, 99 * MIB)
     check_unpacked("-", 1 << 40)
     with pytest.raises(TableError, match="unpack"):
-        check_unpacked(path, 201 * MIB)
+        check_unpacked(path, 101 * MIB)
 
 
 @pytest.mark.parametrize("shape", [(2**40, 2**40), (0, 2**40), (1, 2**21)])

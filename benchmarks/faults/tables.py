@@ -207,7 +207,7 @@ def _packed() -> dict[str, _Table]:
         "half a gigabyte of rows in zstd": _Table("t.jsonl.zst", _zstd_bomb),
         "parquet: a text of 3 MB in 50,000 rows": _Table("t.parquet", partial(_long_texts, "parquet")),
         "arrow: a text of 3 MB in 50,000 rows": _Table("t.arrow", partial(_long_texts, "arrow")),
-        "arrow: a run of 2^40 rows": _Table("t.arrow", _long_run),
+        "arrow: a run of 2^31 rows": _Table("t.arrow", _long_run),
     }
 
 
@@ -237,7 +237,7 @@ def _long_run() -> bytes:
     import pyarrow as pa
 
     out = io.BytesIO()
-    table = pa.table({"load": pa.RunEndEncodedArray.from_arrays(pa.array([2**40]), pa.array([1.0]))})
+    table = pa.table({"load": pa.RunEndEncodedArray.from_arrays(pa.array([2**31 - 1]), pa.array([1.0]))})
     with pa.ipc.new_file(out, table.schema) as writer:
         writer.write_table(table)
     return out.getvalue()

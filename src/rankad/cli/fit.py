@@ -137,15 +137,22 @@ def _whole(table: str, format: str | None, delimiter: str | None, meter: Meter) 
     import polars as pl
 
     from rankad.cli.scan import warn_of_unused
-    from rankad.tables.files import check_unpacked, open_table
+    from rankad.detectors import RankAD
+    from rankad.tables.files import check_unpacked, held_bytes, open_table
 
     with open_table(table, format=format, delimiter=delimiter) as reader:
         warn_of_unused(reader)
+        if reader.unit == "rows" and reader.total is not None and 0 < reader.total < RankAD._least_rows:
+            # Before any column is looked at, of which there may be a million.
+            raise ValueError(
+                f"{reader.name} has {reader.total} rows, and RankAD needs {RankAD._least_rows} or more to "
+                f"learn from."
+            )
         frames, held = [], 0
         meter.reading(reader, "Reading")
         for frame in reader:
             frames.append(frame)
-            held += frame.estimated_size()
+            held += held_bytes(frame)
             check_unpacked(table, held)
             meter.reading(reader, "Reading")
         if not frames:

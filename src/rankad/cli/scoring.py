@@ -30,6 +30,7 @@ from rankad.tables.files import (
     as_numbers,
     check_unpacked,
     file_identity,
+    held_bytes,
     open_output,
     open_table,
 )
@@ -338,7 +339,7 @@ def _write(
                 scored = scored.filter(pl.Series(alarms))
             if plan.sort:
                 kept.append(scored)
-                held += scored.estimated_size()
+                held += held_bytes(scored)
                 check_unpacked(plan.table, held)
                 continue
             wrote = True

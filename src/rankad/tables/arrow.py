@@ -91,11 +91,12 @@ class ArrowReader(TableReader):
             batch.validate(full=True)
             # Runs of equal values and columns of nulls take no bytes before they are read.
             most = self._batch_bytes // (_LEAST_WIDTH * len(self.columns))
+            long = _dictionaries(batch)
             n_rows = max(1, min(most, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1)))
             first = min(skip, batch.num_rows)
             skip -= first
             for begin in range(first, batch.num_rows, n_rows):
-                for part in small_parts(batch.slice(begin, n_rows), self._batch_bytes):
+                for part in small_parts(batch.slice(begin, n_rows), long, self._batch_bytes):
                     yield frame_of(part, self.name)
         if skip:
             raise TableError(f"{self.name} ends {skip:,} rows before the start. Begin anew.")
@@ -117,34 +118,36 @@ class ArrowReader(TableReader):
         self._stream.close()
 
 
-def small_parts(batch: Any, most: int) -> Iterator[Any]:
+def small_parts(batch: Any, long: list[str], most: int) -> Iterator[Any]:
     """Yield a record batch in parts, none of which has more bytes of text than `most`, but for single rows.
 
     A text in a dictionary is stored once, however many rows have it, and is read for each of them.
     """
-    if batch.num_rows > 1 and sum(_text_bytes(column) for column in batch.columns) > most:
+    if batch.num_rows > 1 and sum(_text_bytes(batch.column(name)) for name in long) > most:
         half = batch.num_rows // 2
-        yield from small_parts(batch.slice(0, half), most)
-        yield from small_parts(batch.slice(half), most)
+        yield from small_parts(batch.slice(0, half), long, most)
+        yield from small_parts(batch.slice(half), long, most)
     else:
         yield batch
 
 
+def _dictionaries(batch: Any) -> list[str]:
+    """Name the columns that are dictionaries of texts."""
+    from pyarrow import types
+
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return [
+        field.name
+        for field in batch.schema
+        if types.is_dictionary(field.type) and any(is_one(field.type.value_type) for is_one in texts)
+    ]
+
+
 def _text_bytes(column: Any) -> int:
-    """Return how many bytes a column of a dictionary of texts will have, 0 for others."""
-    import pyarrow
+    """Return how many bytes a column of a dictionary of texts has when every row has its own."""
     import pyarrow.compute
 
-    types = pyarrow.types
-    if not types.is_dictionary(column.type):
-        return 0
-    values = column.dictionary
-    if types.is_string_view(values.type) or types.is_binary_view(values.type):
-        values = values.cast("large_string" if types.is_string_view(values.type) else "large_binary")
-    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    if not any(is_one(values.type) for is_one in texts):
-        return 0
-    lengths = pyarrow.compute.binary_length(values).cast("int64")
+    lengths = pyarrow.compute.binary_length(column.dictionary).cast("int64")
     return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "as_numbers",
     "check_unpacked",
     "file_identity",
+    "held_bytes",
     "open_output",
     "open_table",
 ]
@@ -44,7 +45,8 @@ _BATCH_BYTES = 8 << 20
 _LEAST_BATCH_BYTES = 64
 _IDENTITY_BYTES = 1 << 20
 # Rows that take more memory than this, and so many times what their file has, are there to harm.
-_MOST_UNPACKED, _UNPACKED = 64 << 20, 100
+_VIEW_BYTES = 16
+_MOST_UNPACKED, _UNPACKED = 64 << 20, 50
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -229,6 +231,15 @@ def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
             f"{os.fspath(path)} has {size:,} bytes, and its rows take more than {n_bytes >> 20:,} MiB of "
             f"memory, all of which this needs at once. If that is right, unpack the file first."
         )
+
+
+def held_bytes(frame: pl.DataFrame) -> int:
+    """Return what a frame takes in memory, its words counted once for every row that has them."""
+    kinds = frame.schema
+    texts = sum(kind == pl.String for kind in kinds.values())
+    words = [name for name, kind in kinds.items() if isinstance(kind, (pl.Categorical, pl.Enum))]
+    long = sum(int(frame[name].cast(pl.String).str.len_bytes().sum() or 0) for name in words)
+    return frame.estimated_size() + _VIEW_BYTES * frame.height * (texts + len(words)) + long
 
 
 class BeginningDigest:

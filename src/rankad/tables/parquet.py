@@ -141,7 +141,7 @@ class ParquetReader(TableReader):
             batch.validate(full=True)
             begin = min(skip, batch.num_rows)
             skip -= begin
-            for part in small_parts(batch.slice(begin), self._batch_bytes):
+            for part in small_parts(batch.slice(begin), self._long, self._batch_bytes):
                 yield frame_of(self._decoded(part), self.name)
 
     def _decoded(self, batch: Any) -> Any:
