@@ -163,6 +163,8 @@ def fit(
         # How it was fitted here is nothing the model should remember.
         detector.detector_.n_jobs = None
         meter.begin("Saving")
+        # Once more: much may have come to be there while it learned.
+        check_file(model, "--model", [table])
         detector.save(model, rows=not without_rows)
     card = read_card(model)
     if as_json:
@@ -187,15 +189,24 @@ def _whole(table: str, meter: Meter, **how: str | None) -> pl.DataFrame | Untype
     import polars as pl
 
     from rankad.cli.scan import warn_of_unused
-    from rankad.tables.files import open_table
+    from rankad.detectors import RankAD
+    from rankad.tables.files import check_unpacked, held_bytes, open_table
     from rankad.tables.frames import Untyped
 
     with open_table(table, **how) as reader:  # type: ignore[arg-type]
         warn_of_unused(reader)
-        frames = []
+        if reader.unit == "rows" and reader.total is not None and 0 < reader.total < RankAD._least_rows:
+            # Before any column is looked at, of which there may be a million.
+            raise ValueError(
+                f"{reader.name} has {reader.total} rows, and RankAD needs {RankAD._least_rows} or more to "
+                f"learn from."
+            )
+        frames, held = [], 0
         meter.reading(reader, "Reading")
         for frame in reader:
             frames.append(frame)
+            held += held_bytes(frame)
+            check_unpacked(table, held)
             meter.reading(reader, "Reading")
         if not frames:
             raise ValueError(f"{reader.name} has column names but no rows; there is nothing to learn from.")

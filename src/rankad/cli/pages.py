@@ -94,8 +94,9 @@ class Course:
 
 def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
     """Write a page that is there whole or not at all; a device or a pipe is written to."""
+    inputs = list(inputs)
     check_output(path, inputs)
-    page = Pipe(str(path)) if is_stream(path) else PartFile(str(path))
+    page = Pipe(str(path)) if is_stream(path) else PartFile(str(path), inputs)
     try:
         # A file may have a name that is no UTF-8 text, and it is in the page.
         with naming(path):

@@ -49,6 +49,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     _least_score = -math.inf
     # Whether `_score` takes any plain array (`is_plain`) and scores rows NaN that are not finite.
     _marks_bad_rows = False
+    # Fewer rows than this are not enough to learn from.
+    _least_rows = 1
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

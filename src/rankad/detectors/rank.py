@@ -307,6 +307,7 @@ class RankAD(CalibratedDetector):
         return fit
 
     _marks_bad_rows = True
+    _least_rows = _LEAST_ROWS
 
     def _score(self, rows: Floats) -> Floats:
         return self.scorer_.score(rows, n_jobs=self.n_jobs)

@@ -182,6 +182,11 @@ class TableDetector(CalibratedDetector):
                 f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}{advice}."
             )
         table = as_frame(X)
+        if table.height < detector._least_rows:
+            raise ValueError(
+                f"{type(detector).__name__} needs {detector._least_rows} rows or more to learn from, but the "
+                f"table has {table.height}."
+            )
         told = Told(
             self.numbers, self.categories, self.times, self.ids, self.drop, self.decimal, self.day_first
         )

@@ -36,7 +36,9 @@ __all__ = [
     "TableReader",
     "TableWriter",
     "as_numbers",
+    "check_unpacked",
     "file_identity",
+    "held_bytes",
     "open_output",
     "open_table",
 ]
@@ -50,6 +52,9 @@ _LEAST_BATCH_BYTES = 64
 _IDENTITY_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
 _UTF8_MARK = b"\xef\xbb\xbf"
+# Rows that take more memory than this, and so many times what their file has, are there to harm.
+_VIEW_BYTES = 16
+_MOST_UNPACKED, _UNPACKED = 64 << 20, 50
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -269,6 +274,37 @@ def file_identity(path: str | os.PathLike[str], *, whole: bool = False) -> dict[
     except OSError as error:
         raise TableError(f"Cannot open {os.fspath(path)!r}: {error.strerror}.") from error
     return {"size": about.st_size, "changed": about.st_mtime_ns, "sha256": digest.hexdigest()}
+
+
+def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
+    """Raise where rows that are to be held in memory take far more of it than their file has.
+
+    A few bytes of a compressed file can stand for as many as one likes.
+
+    Parameters
+    ----------
+    path : str or path
+        Of pipes, and of standard input, the size is not known.
+    n_bytes : int
+        What the rows take so far.
+    """
+    if n_bytes <= _MOST_UNPACKED or not os.path.isfile(path):
+        return
+    size = os.path.getsize(path)
+    if n_bytes > _UNPACKED * size:
+        raise TableError(
+            f"{os.fspath(path)} has {size:,} bytes, and its rows take more than {n_bytes >> 20:,} MiB of "
+            f"memory, all of which this needs at once. If that is right, unpack the file first."
+        )
+
+
+def held_bytes(frame: pl.DataFrame) -> int:
+    """Return what a frame takes in memory, its words counted once for every row that has them."""
+    kinds = frame.schema
+    texts = sum(kind == pl.String for kind in kinds.values())
+    words = [name for name, kind in kinds.items() if isinstance(kind, (pl.Categorical, pl.Enum))]
+    long = sum(int(frame[name].cast(pl.String).str.len_bytes().sum() or 0) for name in words)
+    return int(frame.estimated_size()) + _VIEW_BYTES * frame.height * (texts + len(words)) + long
 
 
 class BeginningDigest:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+import numpy as np
 import polars as pl
 
 from rankad.tables.errors import TableError
-from rankad.tables.numbers import MISSING, is_text
+from rankad.tables.numbers import MISSING, is_text, parse
 
 __all__ = ["TRUE_OR_FALSE", "all_booleans", "has_value", "least_count", "read_words"]
 
@@ -75,10 +76,11 @@ def least_count(n_rows: int, min_count: int) -> int:
 
 def has_value(series: pl.Series) -> pl.Series:
     """Tell which cells of a column are not missing: neither null nor NaN nor a word for these (`MISSING`)."""
-    given = series.is_not_null()
     if series.dtype.is_float():
-        given &= series.is_not_nan().fill_null(False)
-    elif is_text(series.dtype):
+        # By polars it would take ten times as long, which counts where there are many columns.
+        return pl.Series(series.name, ~np.isnan(parse(series)))
+    given = series.is_not_null()
+    if is_text(series.dtype):
         words = series.cast(pl.String).str.strip_chars().str.to_lowercase()
         given &= ~words.is_in(list(MISSING)).fill_null(True)
     return given
