@@ -52,8 +52,8 @@ def as_frame(table: Any) -> pl.DataFrame:
         return _of_arrow(table)
     advice = "; name the columns of an array, as in dict(zip(names, X.T))" if hasattr(table, "shape") else ""
     raise TypeError(
-        f"a table must be a polars or pandas DataFrame, a pyarrow Table, a dict of columns or a list of dicts, "
-        f"got {type(table).__name__}{advice}."
+        f"a table must be a polars or pandas DataFrame, a pyarrow Table, a dict of columns or a list of "
+        f"dicts, got {type(table).__name__}{advice}."
     )
 
 
