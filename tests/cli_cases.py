@@ -12,6 +12,7 @@ import pytest
 from rankad import RankAD, TableDetector
 from rankad.cli import main
 from rankad.cli.example import make_example, write_table
+from rankad.tables import Untyped
 
 QUICK = {"landmarks": 20, "scaling": "standard", "bandwidth": "D_K", "C": 0.1, "random_state": 0}
 # What a subprocess runs: the command, as the installed script does.
@@ -50,7 +51,7 @@ def make_files(folder):
     write_table(files.normal, example.normal)
     write_table(files.new, example.new)
     detector = TableDetector(RankAD(0.05, **QUICK), ids=["reading"])
-    detector.fit(read_text(files.normal)).save(files.model)
+    detector.fit(Untyped(read_text(files.normal))).save(files.model)
     return files
 
 

@@ -17,6 +17,7 @@ from rankad.cli import example
 from rankad.cli.pages import Views
 from rankad.detectors import fitting
 from rankad.modelfile import read_card
+from rankad.tables import Untyped
 from rankad.tables.files import open_table
 
 
@@ -64,7 +65,7 @@ def fitted(tmp_path_factory):
 def test_fitting_here_is_fitting_in_python(few_folds, fitted):
     table, model = fitted
     frame = read_text(table)
-    detector = TableDetector(RankAD(0.1, random_state=0), ids=["reading"], drop=["mode"]).fit(frame)
+    detector = TableDetector(RankAD(0.1, random_state=0), ids=["reading"], drop=["mode"]).fit(Untyped(frame))
     loaded = rankad.load(model)
     np.testing.assert_array_equal(loaded.score_samples(frame), detector.score_samples(frame))
     np.testing.assert_array_equal(loaded.calibration_.scores, detector.calibration_.scores)
@@ -78,10 +79,10 @@ def test_what_was_learned_is_said_in_words(files, capsys, tmp_path, monkeypatch)
     assert (said.status, said.err) == (0, "")
     assert said.out.startswith(f"Learned from 300 rows of {files.normal}")
     lines = [" ".join(line.split()) for line in said.out.splitlines()]
-    assert "power_kw number" in lines
-    assert "vibration_mms number, or missing" in lines
+    assert "bearing_c number sure" in lines
+    assert "vibration_mms number, or missing sure" in lines
     assert any(line.startswith("mode category: steady, ") for line in lines)
-    assert "reading a name of rows, not used" in lines
+    assert "reading a name of rows, not used as asked for" in lines
     assert "at 5% about 1 in 20 normal rows will be a false alarm; no more than" in " ".join(lines)
     assert any(line.startswith("Next: rankad score") for line in lines)
 
@@ -114,8 +115,8 @@ def test_many_columns_are_told_together(capsys, tmp_path, monkeypatch):
     frame.write_csv(tmp_path / "t.csv")
     said = call(capsys, "fit", tmp_path / "t.csv", "--model", tmp_path / "m.rankad")
     lines = [" ".join(line.split()) for line in said.out.splitlines()]
-    assert "c0, c1, c2 ... c29 number (30)" in lines
-    assert "kind category: a, b (1)" in lines
+    assert "c0, c1, c2 ... c29 number (30) sure" in lines
+    assert "kind category: a, b (1) sure" in lines
 
 
 def quick(monkeypatch, **given):
@@ -193,10 +194,15 @@ def test_arrays_that_are_not_used_are_named(capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "status", "expected"),
     [
-        (["--id", "reading", "--category", "reading"], 1, "'reading' cannot be a category and be left out"),
+        (
+            ["--id", "reading", "--category", "reading"],
+            1,
+            "'reading' cannot be both, but categories",
+        ),
         (["--id", "reading", "--category", "name"], 1, "categories names 'name', which the table lacks"),
         (["--id", "reading", "--min-count", "0"], 2, "--min-count"),
-        ([], 1, "pass it as an id (ids=['reading'] or --id reading)"),
+        (["--number", "reading"], 1, "none of its cells can be read as one, as 'R00001'"),
+        (["--id", "reading", "--decimal", ";"], 1, "decimal must be '.' or ',', got ';'"),
         (["--id", "name"], 1, "ids names 'name', which the table lacks"),
         (["--id", "reading", "--trim", "0.7"], 2, "--trim"),
         (["--alpha", "1"], 2, "1 is not strictly between 0 and 1"),

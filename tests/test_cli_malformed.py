@@ -21,6 +21,7 @@ import rankad.cli
 from cli_cases import QUICK as ONE_TRIAL
 from cli_cases import call
 from rankad import RankAD, TableDetector
+from rankad.tables import Untyped
 from rankad.tables.files import open_table
 
 # Far more than any case takes, on whatever machine.
@@ -56,7 +57,7 @@ def make_place(folder):
     found.outside.mkdir()
     text = io.StringIO(cases.frame(60, 0).write_csv())
     detector = TableDetector(RankAD(0.1, **QUICK), ids=["id"])
-    detector.fit(pl.read_csv(text, infer_schema=False)).save(found.table_model)
+    detector.fit(Untyped(pl.read_csv(text, infer_schema=False))).save(found.table_model)
     RankAD(0.1, **QUICK).fit(cases.numbers(60, 0)).save(found.array_model)
     return found
 
@@ -276,12 +277,11 @@ def test_odd_tables_end_in_a_line_or_in_a_whole_output(place, capfd, command):
 
 def test_a_long_cell_does_not_bury_what_to_do(place, capfd):
     table = put(place, cases.odd_tables()["huge text for a number"])
-    said = run(capfd, place, "score", table, "--model", place.table_model)
-    assert said.err.startswith(f"rankad: {table}: column 'load' must hold numbers, but data row 4 ")
-    assert said.err.endswith("correct the cell, or leave it empty if the value is missing.\n")
+    said = run(capfd, place, "explain", table, "--model", place.table_model, "--row", 4)
+    assert "not a number, as normal cells are" in said.out
     said = run(capfd, place, "fit", table, "--model", place.outside / "m.rankad", "--id", "id")
-    assert "Most of them are numbers, but data row 4 (the first row is 1) has 'zzz" in said.err
-    assert said.err.endswith("or lower min_count.\n")
+    assert "1 cell of 25 cannot be read as a number (row 4: 'zzz" in said.err
+    assert said.err.endswith("to take it as a category, --category load (categories=['load']).\n")
 
 
 def test_long_names_are_cut_short_on_the_screen(place, capfd):

@@ -60,6 +60,16 @@ def test_independent_rows_are_rarely_taken_for_copies(name):
     assert sum(repeats.copies.size > 0 for repeats in found) <= 10
 
 
+def test_of_few_rows_copies_are_those_that_share_no_value_with_another_row():
+    rows = rows_of(15)
+    np.testing.assert_array_equal(find_repeats(np.vstack([rows, rows[:5]])).copies, np.arange(15, 20))
+    rounded = np.column_stack([rows[:, 0].round(1), np.arange(15) % 4])
+    assert find_repeats(np.vstack([rounded, rounded[:5]])).copies.size == 0, "a value of each is common"
+    zeros = np.where(np.arange(20)[:, None] < 16, 0.0, rows_of(20))
+    assert find_repeats(zeros).copies.size == 0, "a row that comes so often does so by nature"
+    assert find_repeats(rows_of(20, d=1)[[*range(20), 0, 1]]).copies.size == 0, "one column tells nothing"
+
+
 @pytest.mark.parametrize("detector", [RankAD(scaling="standard", bandwidth="D_K", C=0.05), KLPE()], ids=repr)
 def test_repeated_rows_change_nothing_but_are_said(detector):
     rows, new = rows_of(120), rows_of(50, seed=1)

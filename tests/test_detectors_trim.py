@@ -124,31 +124,36 @@ def test_too_few_rows_left_is_named():
 # ------------------------------------------------------------------------------------------------ the promise
 
 
-def test_the_bound_counts_trimmed_rows_as_nominal_ones_below_the_threshold():
+def test_the_bound_counts_trimmed_rows_as_a_region_of_nominal_ones():
     calibration = Calibration.from_scores(np.arange(99.0), "split")
-    plain, trimmed = beta_bound(calibration, 0.05, 0.1), beta_bound(calibration, 0.05, 0.1, 10)
+    plain, trimmed = beta_bound(calibration, 0.05, 0.1), beta_bound(calibration, 0.05, 0.1, 10, 109)
     assert plain.exact
     assert plain.bound == pytest.approx(beta.ppf(0.9, 5, 95))
-    # The fifth of 99 that stay is at worst the fifteenth of 109.
-    assert trimmed.bound == pytest.approx(beta.ppf(0.9, 15, 95))
+    region = beta.isf(0.05 / 109, 10, 99)
+    assert trimmed.bound == pytest.approx(region + (1 - region) * beta.ppf(0.95, 5, 95))
     assert not trimmed.exact
-    assert "Of the 10 rows trimmed, 10 would have calibrated beside these 99" in trimmed.theorem
+    assert "The 10 rows trimmed count as nominal rows of one region" in trimmed.theorem
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_where_only_a_share_calibrates_so_many_of_the_trimmed_count(share):
-    calibration = Calibration.from_scores(np.arange(499.0), "split")
-    found = beta_bound(calibration, 0.05, 0.1, 100, share)
-    # Half of delta for how many of them would have calibrated, half for the law of the order statistic.
-    most = binom.ppf(0.95, 100, share)
-    assert found.bound == pytest.approx(beta.ppf(0.95, 25 + most, 475))
-    assert found.bound < beta_bound(calibration, 0.05, 0.1, 100).bound
+def test_no_ball_of_so_many_rows_holds_more_than_the_law_says():
+    """On the line between 0 and 1, where the share that a ball holds is its length."""
+    n, t, n_samples, n_above = 300, 6, 400, 0
+    limit = beta.isf(0.05 / n, t, n - t)
+    rng = np.random.default_rng(0)
+    for _ in range(n_samples):
+        points = rng.random(n)
+        distances = np.sort(np.abs(points[:, None] - points), axis=1)
+        # Up to, and not including, the next row.
+        radius = distances[:, t]
+        inside = np.minimum(points + radius, 1) - np.maximum(points - radius, 0)
+        n_above += bool(inside.max() > limit)
+    assert n_above <= binom.ppf(0.999, n_samples, 0.05)
 
 
 def test_the_bound_of_a_split_fit_is_near_what_is_asked_and_trimmed():
     rows, _ = _contaminated(2_000, 0)
     detector = RankAD(trim=0.1, calibration="split", **QUICK).fit(rows)
-    assert 0.15 < detector.false_alarm_bound(0.05).bound < 0.19
+    assert 0.15 < detector.false_alarm_bound(0.05).bound < 0.2
 
 
 def test_the_covering_bound_adds_the_share_that_was_trimmed():

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
 from rankad._arrays import LARGEST
-from rankad.calibration import Calibration
-from rankad.tables.detector import _with_least
+from rankad.tables import Untyped
 
 # How often a test of a true promise may fail, over all seeds there are; the seeds are fixed.
 RISK = 0.001
@@ -95,7 +94,7 @@ def test_iterators_of_frames_are_answered_batch_by_batch(fitted):
     np.testing.assert_array_equal(first, fitted.p_values(frame))
     assert [len(answer) for answer in answers] == [1, 1]
     with pytest.raises(ValueError, match="must hold numbers") as caught:
-        list(fitted.predict(iter([frame, row(x="ten")])))
+        list(fitted.predict(iter([frame, row(x=[10.0])])))
     assert "In batch 1" in caught.value.__notes__[0]
 
 
@@ -115,6 +114,7 @@ def test_a_table_without_rows_has_no_answers(fitted):
         {"color": None},
         {"x": None},
         {"x": np.inf},
+        {"x": "oops"},
         {"k": 6},
         {"k": None},
         {"e": "something"},
@@ -243,7 +243,9 @@ def test_the_format_of_a_file_changes_nothing(quick_rankad, tmp_path, fitted_on)
     def through(frame, suffix):
         with open_output(tmp_path / f"table.{suffix}") as table:
             table.write(frame)
-        return pl.concat(open_table(tmp_path / f"table.{suffix}", batch_bytes=2000), how="vertical_relaxed")
+        read = open_table(tmp_path / f"table.{suffix}", batch_bytes=2000)
+        made = pl.concat(read, how="vertical_relaxed")
+        return made if read.typed else Untyped(made)
 
     rng = np.random.default_rng(3)
     nominal, new = draw(200, rng), draw(50, rng)
@@ -256,8 +258,8 @@ def test_the_format_of_a_file_changes_nothing(quick_rankad, tmp_path, fitted_on)
         ).fill_nan(None)
         for frame in (nominal, new)
     )
-    expected = TableDetector(quick_rankad()).fit(nominal)
-    detector = TableDetector(quick_rankad()).fit(through(nominal, fitted_on))
+    expected = TableDetector(quick_rankad(), categories=["code"]).fit(nominal)
+    detector = TableDetector(quick_rankad(), categories=["code"]).fit(through(nominal, fitted_on))
     assert detector.encoder_ == expected.encoder_
     for suffix in ("parquet", "arrow", "csv", "jsonl", "tsv.gz"):
         np.testing.assert_array_equal(detector.p_values(through(new, suffix)), expected.p_values(new))
@@ -331,6 +333,12 @@ def test_where_strange_rows_are_frequent_they_are_not_too_many_false_alarms():
         assert n_alarms <= alpha * n_fresh * len(p) + upper, (alpha, n_alarms / n_fresh / len(p))
 
 
+def fitted_telling_rows(detector, rows):
+    """Fit a detector that keeps which row each calibrating score is of."""
+    detector._calibrating_rows = np.empty(0, dtype=np.int64)
+    return detector.fit(rows)
+
+
 def test_rows_that_were_alone_count_among_the_nominal_scores(quick_rankad):
     rng = np.random.default_rng(0)
     frame = table_of(rng.normal(size=(100, 2))).with_columns(
@@ -339,32 +347,67 @@ def test_rows_that_were_alone_count_among_the_nominal_scores(quick_rankad):
     detector = TableDetector(quick_rankad(alpha=0.1)).fit(frame)
     assert detector.encoder_.n_alone == 1
     rows = detector.encoder_.encode(frame).rows
-    plain = quick_rankad(alpha=0.1).fit(rows)
-    before, own = plain.calibration_.scores, plain.score_samples(rows[97:98])[0]
-    first = next((i for i, score in enumerate(before) if score >= own), 99)
-    expected = [-LARGEST, *(score for i, score in enumerate(before) if i != first)]
-    np.testing.assert_array_equal(detector.calibration_.scores, expected)
+    plain = fitted_telling_rows(quick_rankad(alpha=0.1), rows)
+    expected = plain.calibration_.scores[plain._calibrating_rows != 97]
+    np.testing.assert_array_equal(detector.calibration_.scores, [-LARGEST, *expected])
     odd = {"x0": [None, 0.0], "x1": [0.0, 0.0], "flag": ["usual", "usual"]}
     np.testing.assert_array_equal(detector.p_values(odd)[0], 2 / 101)
 
 
-@pytest.mark.parametrize(
-    "own", [[9.0, 8.0, 7.0], [-9.0, -8.0], [2.5, 2.5, 2.5, 2.5], [0.0, 1.0, 2.0, 3.0, 4.0]]
-)
-def test_every_row_alone_takes_a_score_of_its_own(own):
-    before = Calibration.from_scores(np.arange(5.0), "split")
-    after = _with_least(before, np.array(own), n_rows=5).scores
-    assert after.size == 5
-    assert np.count_nonzero(after == -LARGEST) == len(own)
-    assert set(after[len(own) :]) <= set(before.scores)
-    assert len(set(after[len(own) :])) == 5 - len(own)
+@pytest.mark.parametrize("trim", [0.0, 0.1])
+@pytest.mark.parametrize("calibration", ["cross-fit", "split", "in-sample"])
+def test_rankad_knows_whose_scores_it_compares_with(calibration, trim):
+    """A row far out has the least score wherever it calibrates, and no other has."""
+    rows = np.random.default_rng(3).normal(size=(300, 2))
+    rows[[7, 100]] = [[40.0, 0.0], [0.0, 60.0]]
+    inner = RankAD(
+        0.1, calibration=calibration, trim=trim, bandwidth="D_K", C=0.1, landmarks=40, random_state=0
+    )
+    fitted_telling_rows(inner, rows)
+    known = inner._calibrating_rows
+    assert len(np.unique(known)) == known.size == inner.calibration_.scores.size
+    n_out = np.isin([7, 100], known).sum()
+    assert n_out == (0 if trim else 2 if calibration != "split" else n_out)
+    if calibration != "in-sample":
+        assert set(known[:n_out]) <= {7, 100}
+    if calibration in ("split", "in-sample"):
+        np.testing.assert_array_equal(inner.score_samples(rows[known]), inner.calibration_.scores)
+    assert not np.isin(known, inner.trimmed_rows_).any()
 
 
-def test_of_rows_that_calibrate_in_part_the_share_alone_is_that_of_all():
-    before = Calibration.from_scores(np.arange(50.0), "split")
-    after = _with_least(before, np.array([3.5, 30.0, 20.0]), n_rows=100).scores
-    # Two of three, those with the higher scores: 20 and 30 are taken.
-    np.testing.assert_array_equal(after, [-LARGEST, -LARGEST, *(i for i in range(50) if i not in (20, 30))])
+@pytest.mark.parametrize("calibration", ["leave-one-out", "split"])
+def test_klpe_knows_whose_scores_it_compares_with(calibration):
+    rows = np.random.default_rng(4).normal(size=(60, 2))
+    inner = KLPE(n_neighbors=3, calibration=calibration, scaling=None, random_state=0)
+    fitted_telling_rows(inner, rows)
+    known = inner._calibrating_rows
+    reference = rows if calibration == "leave-one-out" else np.delete(rows, known, axis=0)
+    for row, score in zip(known, inner.calibration_.scores, strict=True):
+        distances = np.sort(np.linalg.norm(reference - rows[row], axis=1))
+        nearest = distances[1:4] if calibration == "leave-one-out" else distances[:3]
+        np.testing.assert_allclose(score, -nearest.mean(), rtol=1e-6)
+
+
+def test_a_word_that_is_frequent_only_with_a_row_does_not_vouch_for_it():
+    """Each calibrating row is scored as the encoder of the others would have it."""
+    rng = np.random.default_rng(5)
+    words = ["a"] * 80 + ["b"] * 5 + ["c"] * 6 + [f"r{i}" for i in range(9)]
+    words = rng.permutation(words).tolist()
+    frame = table_of(rng.normal(size=(100, 2))).with_columns(word=pl.Series(words))
+    inner = KLPE(n_neighbors=2, scaling=None)
+    detector = TableDetector(inner).fit(frame)
+    assert detector.encoder_.columns[2].categories == ("a", "c", "b")
+    assert detector.encoder_.n_alone == 0
+    rows = detector.encoder_.encode(frame).rows
+    # Without one of its five rows, b is among the others.
+    as_other = detector.encoder_.encode(frame.with_columns(word=pl.lit("r0"))).rows
+    plain = fitted_telling_rows(KLPE(n_neighbors=2, scaling=None), rows)
+    expected = plain.calibration_.scores.copy()
+    for place, row in enumerate(plain._calibrating_rows):
+        if words[row] == "b":
+            distances = np.sort(np.linalg.norm(rows - as_other[row], axis=1))
+            expected[place] = -distances[:2].mean()
+    np.testing.assert_allclose(detector.calibration_.scores, np.sort(expected), rtol=1e-6)
 
 
 def test_too_many_rows_alone_for_any_alarm_are_warned_of(quick_rankad):

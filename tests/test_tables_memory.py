@@ -4,13 +4,18 @@ import os
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cli_cases import ENVIRONMENT
-from rankad.tables import TableEncoder
+from rankad.cli import main
+from rankad.tables import TableDetector, TableEncoder
+from rankad.tables.files import TableError, check_unpacked, open_table
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/clear_refs"), reason="peaks are those of Linux"
@@ -108,3 +113,100 @@ def test_the_time_of_many_columns_grows_with_their_number():
     # Half a second on a machine where looking up names in lists took forty.
     assert time.perf_counter() - begun < 15
     assert np.array_equal(encoded.rows, rows)
+
+
+def zeros_in_a_zip(path):
+    """Write sixteen million rows in half a megabyte."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as file:
+        head = {"descr": "<f8", "fortran_order": False, "shape": (1 << 24, 4)}
+        np.lib.format.write_array_header_1_0(file, head)
+        for _ in range(512):
+            file.write(bytes(MIB))
+
+
+def a_long_text_many_times(path, write):
+    text = "x" * (3 * MIB)
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(50_000, np.int32)), pa.array([text]))
+    write(pa.table({"a": np.arange(50_000.0), "b": column}), path)
+
+
+def write_arrow(table, path):
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def write_parquet(table, path):
+    # Text as most have it, not a dictionary by its type.
+    pq.write_table(table, path, store_schema=False)
+
+
+@pytest.mark.parametrize(("name", "write"), [("t.parquet", write_parquet), ("t.arrow", write_arrow)])
+def test_a_long_text_in_a_dictionary_is_not_held_for_every_row(tmp_path, name, write):
+    path = tmp_path / name
+    a_long_text_many_times(path, write)
+    with open_table(path) as table:
+        heights = [next(table).height for _ in range(3)]
+    # 150 GB of text in all: a batch holds as many rows as fit into 8 MiB, or one.
+    assert max(heights) <= 2
+
+
+def test_long_texts_in_a_dictionary_are_read_as_they_are(tmp_path):
+    words = [letter * 400_000 for letter in "abcde"]
+    rows = [words[at % 5] for at in range(40)]
+    pq.write_table(pa.table({"a": rows, "b": range(40)}), tmp_path / "t.parquet")
+    with open_table(tmp_path / "t.parquet") as table:
+        found = pl.concat(list(table))
+    assert found.schema["a"] == pl.String
+    assert found["a"].to_list() == rows
+    assert found["b"].to_list() == list(range(40))
+
+
+def test_a_parquet_cell_of_256_mb_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"a": ["x" * (1 << 28)]})
+    pq.write_table(table, path, compression="zstd")
+    taken, said = measured(path)
+    assert said.startswith(f"{path}: rows of 268,4")
+    assert taken < 2 * path.stat().st_size + 300 * MIB
+
+
+def test_rows_far_larger_than_their_file_are_not_held(tmp_path, capsys):
+    path = tmp_path / "t.npz"
+    zeros_in_a_zip(path)
+    begun = time.monotonic()
+    with pytest.raises(SystemExit, match="1"):
+        main(["fit", str(path), "--model", str(tmp_path / "m.rankad"), "--quiet"])
+    assert time.monotonic() - begun < 20
+    said = capsys.readouterr().err
+    assert said.startswith(f"rankad: {path} has ")
+    assert "unpack the file first" in said
+    assert [left.name for left in tmp_path.iterdir()] == ["t.npz"]
+
+
+def test_a_table_that_is_as_large_as_its_file_is_held(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(bytes(2 * MIB))
+    check_unpacked(path, 99 * MIB)
+    check_unpacked("-", 1 << 40)
+    with pytest.raises(TableError, match="unpack"):
+        check_unpacked(path, 101 * MIB)
+
+
+@pytest.mark.parametrize("shape", [(2**40, 2**40), (0, 2**40), (1, 2**21)])
+def test_an_array_that_promises_too_many_columns_is_refused_at_once(tmp_path, shape):
+    path = tmp_path / "t.npy"
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        if shape[0] == 1:
+            file.truncate(file.tell() + 8 * shape[1])
+    begun = time.monotonic()
+    with pytest.raises(TableError, match=r"t\.npy (promises|must|is cut off)"):
+        open_table(path)
+    assert time.monotonic() - begun < 5
+
+
+def test_a_row_of_a_million_columns_is_too_few_rows(tmp_path):
+    begun = time.monotonic()
+    with pytest.raises(ValueError, match="RankAD needs 8 rows or more to learn from, but the table has 1"):
+        TableDetector().fit(pl.DataFrame(np.zeros((1, 200_000))))
+    assert time.monotonic() - begun < 10

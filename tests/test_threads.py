@@ -15,6 +15,7 @@ import pytest
 from joblib import parallel_config
 from threadpoolctl import ThreadpoolController
 
+from cli_cases import ENVIRONMENT
 from rankad import RankAD, TableDetector, load
 from rankad._threads import in_blocks, one_blas_thread
 from rankad.tables.files import open_table
@@ -268,3 +269,37 @@ def test_tables_are_refused_in_a_child_forked_after_polars_was_used(tmp_path):
     assert in_a_fork(refused(lambda: open_table(tmp_path / "table.csv"))) == 0
     inner, encoded = detector.detector_, detector.encoder_.encode(table).rows
     assert in_a_fork(lambda: inner.p_values(encoded)) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_lock_that_comes_while_a_fork_waits_is_not_given_back():
+    # The fork waits for the first lock; meanwhile its holder, as by an import, registers another.
+    code = """
+import os, threading, time
+from rankad._threads import held_over_forks
+first, second = threading.Lock(), threading.RLock()
+held_over_forks(first)
+
+def hold():
+    with first:
+        time.sleep(0.5)
+        held_over_forks(second)
+
+thread = threading.Thread(target=hold)
+thread.start()
+time.sleep(0.1)
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+assert second.acquire(timeout=1)
+second.release()
+child = os.fork()
+if child == 0:
+    os._exit(0 if second.acquire(timeout=1) and first.acquire(timeout=1) else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=30
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")

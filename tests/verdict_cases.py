@@ -37,6 +37,13 @@ def machine(n, rng, first=0):
     ).with_columns(pl.col("shake").fill_nan(None))
 
 
+def probes(n, rng, first=0):
+    """Three probes of one temperature, and something else."""
+    heat = rng.normal(60, 10, n)
+    columns = {name: heat + rng.normal(0, 1, n) for name in ("left", "middle", "right")}
+    return pl.DataFrame({**columns, "weight": rng.normal(size=n)})
+
+
 def counted(column):
     """The same with a column that goes on from row to row, of which `column(position)` makes the values."""
 
@@ -127,7 +134,7 @@ CASES = {
     "noisier": Case(
         machine, change(humidity=lambda c, rng: 55 + 5 * (c - 55)), ("humidity",), ("spread", "scaled")
     ),
-    "shuffled": Case(machine, change(speed=lambda c, rng: rng.permutation(c)), ("speed",), ("together",)),
+    "shuffled": Case(probes, change(middle=lambda c, rng: rng.permutation(c)), ("middle",), ("together",)),
     "a constant changed": Case(
         machine, change(firmware=lambda c, rng: c + 1), ("firmware",), ("strange",)
     ),

@@ -75,6 +75,9 @@ def cases() -> list[Case]:
     add("score to a file with all streams closed", partial(_closed_to_file, streams="012"))
     add("score to a file with standard output closed", partial(_closed_to_file, streams="1"))
     add("score of standard input that is closed", _closed_input)
+    for name in ("score to CSV", "report", "fit"):
+        for megabytes in (400, 1_300):
+            add(f"{name} in {megabytes} MB of addresses", partial(_cramped, writer=name, megabytes=megabytes))
     return found
 
 
@@ -172,6 +175,18 @@ def _kept(done: Outcome, before: dict[str, str], folder: Path, out: str, *, resu
     ]
 
 
+def _cramped(bench: Bench, folder: Path, *, writer: str, megabytes: int) -> list[str]:
+    _given(bench, folder)
+    out, arguments = WRITERS[writer]
+    (folder / out).write_text("what was there before")
+    before = snapshot(folder)
+    command = ("sh", "-c", f'ulimit -v {megabytes}000; exec "$@"', "sh", *COMMAND)
+    done = bench.process([*arguments, out, "--jobs", "1", "--quiet"], folder, command=command)
+    # It is not a file that is wrong, but the limit, which must be told.
+    faults = faults_of(done, named=["ulimit -v"], statuses=(1,))
+    return faults + changes(before, snapshot(folder))
+
+
 def _prints_to_full(bench: Bench, folder: Path, *, printer: str) -> list[str]:
     _given(bench, folder)
     before = snapshot(folder)
@@ -208,7 +223,9 @@ def _closed_to_file(bench: Bench, folder: Path, *, streams: str) -> list[str]:
     before = snapshot(folder)
     arguments = ["score", "long.csv", "--model", "table.rankad", "--out", "out.csv", "--jobs", "1"]
     done = bench.process(arguments, folder, command=_with_closed(streams))
-    faults = faults_of(done if "2" not in streams or done.status else done._replace(status=0))
+    # There may be nowhere to say that standard output is closed, which is an error.
+    silent = "2" in streams and done.status in (0, 1)
+    faults = faults_of(done._replace(status=0) if silent else done)
     if done.status == 0 and not is_whole(folder / "out.csv", _ROWS):
         faults.append("out.csv is not whole")
     return faults + changes(before, snapshot(folder), {"out.csv"})

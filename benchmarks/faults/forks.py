@@ -39,7 +39,9 @@ def in_child(work):
         try:
             work()
         except BaseException as error:
-            if not (isinstance(error, SystemExit) and not error.code):
+            # Where polars would wait for ever, tables are refused, with what to do instead.
+            refused = "Start processes with" in str(error)
+            if not refused and not (isinstance(error, SystemExit) and not error.code):
                 traceback.print_exc()
                 os._exit(1)
         os._exit(0)
@@ -61,8 +63,18 @@ def used_polars():
     return frame.group_by("mode").len(), frame
 
 def command(*arguments):
+    import contextlib, io
     from rankad.cli import main
-    main(list(arguments))
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            main(list(arguments))
+    except SystemExit as ended:
+        # One line, as of any error.
+        if ended.code == 1 and said.getvalue().count("\\n") == 1:
+            raise ValueError(said.getvalue()) from None
+        sys.stderr.write(said.getvalue())
+        raise
 
 def while_a_thread_fits(work):
     stop = threading.Event()

@@ -25,6 +25,7 @@ COMMANDS = ("score", "fit", "explain", "report", "calibrate")
 EACH, CELLS, VALUES, MISNAMED = 8, 40, 20, 20
 # What a few kilobytes of a compressed file become.
 BOMB = 1 << 29
+_HEAD, _ROW = b"id,load,heat,mode,on\n", b"R1,0.5,1.0,eco,true\n"
 
 
 class _Table(NamedTuple):
@@ -47,6 +48,9 @@ def cases() -> list[Case]:
 
     for at, (name, bad) in enumerate({**odd_tables(), **_more()}.items()):
         add(name, lambda bad=bad: bad, "score", COMMANDS[1 + at % 4])
+    # To score so many rows takes as long as it takes; a fit would have to hold them all.
+    for name, bad in _packed().items():
+        add(name, lambda bad=bad: bad, "fit")
     for at, name in enumerate(whole):
         for seed in range(EACH):
             make = partial(_changed, name, mutated, (seed, *name.encode()))
@@ -131,8 +135,7 @@ def _more() -> dict[str, _Table]:
 
 
 def _texts() -> dict[str, _Table]:
-    head = b"id,load,heat,mode,on\n"
-    row = b"R1,0.5,1.0,eco,true\n"
+    head, row = _HEAD, _ROW
     texts = {
         "half a gigabyte of NULs in gzip": ("t.csv.gz", partial(_bomb, b"\0")),
         "half a gigabyte of spaces in gzip": ("t.csv.gz", partial(_bomb, b" ", head)),
@@ -173,8 +176,9 @@ def _bomb(byte: bytes, head: bytes = b"") -> bytes:
     out = io.BytesIO()
     with gzip.GzipFile("", "wb", 1, out, mtime=0) as file:
         file.write(head)
-        for _ in range(BOMB >> 20):
-            file.write(byte * (1 << 20))
+        piece = byte * max(1, (1 << 20) // len(byte))
+        for _ in range(BOMB // len(piece)):
+            file.write(piece)
     return out.getvalue()
 
 
@@ -193,6 +197,49 @@ def _huge_cell() -> bytes:
 
     out = io.BytesIO()
     pq.write_table(pa.table({"id": ["a"], "load": ["x" * (BOMB >> 1)]}), out, compression="zstd")
+    return out.getvalue()
+
+
+def _packed() -> dict[str, _Table]:
+    """Return good rows, so many that they take a thousand times the memory of their file."""
+    return {
+        "half a gigabyte of rows in gzip": _Table("t.csv.gz", partial(_bomb, _ROW, _HEAD)),
+        "half a gigabyte of rows in zstd": _Table("t.jsonl.zst", _zstd_bomb),
+        "parquet: a text of 3 MB in 50,000 rows": _Table("t.parquet", partial(_long_texts, "parquet")),
+        "arrow: a text of 3 MB in 50,000 rows": _Table("t.arrow", partial(_long_texts, "arrow")),
+        "arrow: a run of 2^31 rows": _Table("t.arrow", _long_run),
+    }
+
+
+def _zstd_bomb() -> bytes:
+    import zstandard
+
+    line = b'{"id": "a", "load": 0.5, "heat": 1.0, "mode": "eco", "on": true}\n' * 16_000
+    return zstandard.ZstdCompressor().compress(line * (BOMB // len(line)))
+
+
+def _long_texts(format: str) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n, out = 50_000, io.BytesIO()
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["x" * (3 << 20)]))
+    table = pa.table({"id": np.arange(n), "load": np.arange(n) / n, "mode": text})
+    if format == "parquet":
+        pq.write_table(table, out, store_schema=False)
+    else:
+        with pa.ipc.new_file(out, table.schema) as writer:
+            writer.write_table(table)
+    return out.getvalue()
+
+
+def _long_run() -> bytes:
+    import pyarrow as pa
+
+    out = io.BytesIO()
+    table = pa.table({"load": pa.RunEndEncodedArray.from_arrays(pa.array([2**31 - 1]), pa.array([1.0]))})
+    with pa.ipc.new_file(out, table.schema) as writer:
+        writer.write_table(table)
     return out.getvalue()
 
 

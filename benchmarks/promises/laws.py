@@ -144,6 +144,45 @@ def _zeros_mostly(n: int, rng: np.random.Generator) -> Floats:
     return np.where(rng.random((n, 1)) < 0.99, 0.0, rng.normal(size=(n, 3)))
 
 
+def _clusters_of_all_sizes(centers: int, d: int) -> Draw:
+    """Clusters of which the k-th has a probability of about 1/k and a width of its own."""
+    places = np.random.default_rng(11).normal(scale=5, size=(centers, d))
+    widths = np.geomspace(1e-3, 1, centers)[:, None]
+    weights = 1 / np.arange(1, centers + 1)
+
+    def draw(n: int, rng: np.random.Generator) -> Floats:
+        picked = rng.choice(centers, n, p=weights / weights.sum())
+        return places[picked] + widths[picked] * rng.normal(size=(n, d))
+
+    return draw
+
+
+def _calendar(n: int, rng: np.random.Generator) -> Floats:
+    """Hour, weekday and day of the month, as integers, beside an amount with two decimals."""
+    hour = np.clip(np.round(rng.normal(13, 4, n)), 0, 23)
+    amount = np.round(rng.lognormal(3, 1, n), 2)
+    return np.column_stack([hour, rng.integers(0, 7, n), rng.integers(1, 32, n), amount])
+
+
+def _linked(n: int, rng: np.random.Generator) -> Floats:
+    """A column, its square, its sign, and itself with the last digits changed."""
+    x = rng.normal(size=n)
+    return np.column_stack([x, x**2, np.sign(x), x * (1 + 1e-9 * rng.normal(size=n))])
+
+
+def _staircase(n: int, rng: np.random.Generator) -> Floats:
+    """Values on a grid of 50 steps with a thousandth of a step of noise, and a count over nine decades."""
+    steps = rng.integers(0, 50, (n, 2)) + 1e-3 * rng.normal(size=(n, 2))
+    return np.column_stack([steps, np.floor(10 ** rng.uniform(0, 9, n))])
+
+
+def _switching(n: int, rng: np.random.Generator) -> Floats:
+    """Two machines: one with four columns at work, the other with all but one at rest."""
+    at_rest = rng.random((n, 1)) < 0.4
+    rows = rng.normal(size=(n, 4)) @ np.triu(np.ones((4, 4)))
+    return np.where(at_rest & (np.arange(4) > 0), 0.0, rows)
+
+
 def _huge_cell(value: float) -> Callable[[Floats, np.random.Generator], Floats]:
     def spoil(rows: Floats, rng: np.random.Generator) -> Floats:
         spoiled = rows.copy()
@@ -232,6 +271,15 @@ LAWS = (
         "one of 3,000 rows",
         lambda n, rng: np.random.default_rng(5).normal(size=(3_000, 4))[rng.integers(0, 3_000, n)],
     ),
+    # ------------------------------------------------------------------ made up when the calibration was done
+    Law("clusters of all sizes and widths", _clusters_of_all_sizes(40, 4)),
+    Law("30 clusters of some width", _clusters(30, 3, 0.3)),
+    Law("calendar and amount", _calendar),
+    Law("linked columns", _linked),
+    Law("staircase and count", _staircase),
+    Law("machine at rest or at work", _switching),
+    Law("Gaussian, 200 columns", _gaussian(200)),
+    Law("log-uniform over 20 decades", lambda n, rng: 10 ** rng.uniform(-10, 10, (n, 2))),
     # ------------------------------------------------------------------ spoiled training rows
     Law("Gaussian, one cell 1e6", _gaussian(3), _huge_cell(1e6), 1),
     Law("Gaussian, one cell 1e9", _gaussian(3), _huge_cell(1e9), 1),

@@ -84,6 +84,8 @@ class UnfinishedFile:
     ----------
     target : str or path
         An existing file keeps its permissions; of a symbolic link, the file that it points to is replaced.
+    inputs : iterable of str or path
+        Files that are read, which the target must not be: neither now nor when it is put in its place.
 
     Attributes
     ----------
@@ -92,17 +94,21 @@ class UnfinishedFile:
     file : binary file
     """
 
-    def __init__(self, target: str | os.PathLike[str]) -> None:
-        check_output(target)
-        if is_stream(target):
-            # Renaming would put a file in its place: for /dev/null, say, the end of many programs.
-            raise FileExistsError(f"{os.fspath(target)} is a device or a pipe; name a file.")
+    def __init__(self, target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+        self._inputs = list(inputs)
+        self._check(target)
         self.target = Path(os.path.realpath(target))
         _remove_left_over(self.target)
         self.path = self.target.parent / _unfinished(self.target, str(os.getpid()), secrets.token_hex(4))
         # Beside `open`, this refuses a file that is there already.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         self.file: IO[bytes] = os.fdopen(os.open(self.path, flags, 0o666), "wb")
+
+    def _check(self, target: str | os.PathLike[str]) -> None:
+        check_output(target, self._inputs)
+        if is_stream(target):
+            # Renaming would put a file in its place: for /dev/null, say, the end of many programs.
+            raise FileExistsError(f"{os.fspath(target)} is a device or a pipe; name a file.")
 
     def sync(self) -> None:
         """Bring all that was written to the disk, with the permissions of the file that is replaced."""
@@ -115,6 +121,8 @@ class UnfinishedFile:
         """Put the file in its place."""
         if not self.file.closed:
             self.sync()
+        # Much may have come to be there since it was begun.
+        self._check(self.target)
         put_in_place(self.path, self.target)
 
     def abandon(self) -> None:

@@ -85,8 +85,21 @@ importing = threading.RLock()
 
 def held_over_forks(lock: Any) -> None:
     """Have a fork wait for a lock: a child never gets it in the hands of a thread that it does not have."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    if not hasattr(os, "register_at_fork"):
+        return
+    # A fork that began before this was called, and waited for another lock, has not taken this one.
+    taken: set[int] = set()
+
+    def take() -> None:
+        lock.acquire()
+        taken.add(threading.get_ident())
+
+    def give_back() -> None:
+        if threading.get_ident() in taken:
+            taken.remove(threading.get_ident())
+            lock.release()
+
+    os.register_at_fork(before=take, after_in_parent=give_back, after_in_child=give_back)
 
 
 held_over_forks(_lock)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtrik, betaincinv
+from scipy.special import betaincinv
 
 from rankad._arrays import Floats
 
@@ -52,10 +52,11 @@ UNKNOWN = (
 )
 
 TRIMMED = (
-    ". Of the {n_trimmed} rows trimmed, {t} would have calibrated beside these {n}. They count as nominal "
-    "rows that all lie below the threshold: so it is at worst, and if they were anomalies, there are fewer "
-    "false alarms. Which rows were trimmed depends on all of them, which no theorem here covers"
+    ". The {n_trimmed} rows trimmed count as nominal rows of one region, in which every row is an alarm: so "
+    "it is at worst, and if they were anomalies, there are fewer false alarms. That region has up to "
+    "{mass:.3g} of all nominal rows, by the law of the sparsest ball around any of the rows"
 )
+ADDED = ". The {n_trimmed} rows trimmed are added as their share"
 
 
 class FalseAlarmBound(NamedTuple):
@@ -181,13 +182,15 @@ def _shares_below() -> Any:
 
 
 def beta_bound(
-    calibration: Calibration, alpha: float, delta: float, n_trimmed: int = 0, share: float = 1.0
+    calibration: Calibration, alpha: float, delta: float, n_trimmed: int = 0, n_samples: int = 0
 ) -> FalseAlarmBound:
     """Bound the realised false-alarm rate by the law of the r-th smallest of n independent scores.
 
-    Rows that were trimmed would have calibrated too, or a share of them, drawn at random. At worst they were
-    nominal and all of them scored below the threshold, which is then the (r + t)-th smallest of n + t scores.
-    How many of them would have calibrated is bounded with half of delta, where that is not certain.
+    Rows that were trimmed, of `n_samples` in all, are at worst all the nominal rows that fell into one
+    region, in which every row is now an alarm. They are those that looked sparsest, so the region may hold
+    more of all nominal rows than their share. For a ball around one row that holds t rows in all, the share
+    that it holds of all nominal rows is at most a Beta(t, n_samples - t) variable; half of delta goes to the
+    sparsest of these balls.
     """
     n, r = calibration.scores.size, calibration.n_below(alpha)
     if r == 0:
@@ -196,13 +199,15 @@ def beta_bound(
     n_tied = 0 if split else n - np.unique(calibration.scores).size
     if n_tied > _MOST_TIED * n:
         return FalseAlarmBound(1.0, alpha, delta, False, UNKNOWN.format(n_tied=n_tied, n=n))
-    theorem, t, left = EXACT_BETA if split else APPROXIMATE_BETA, n_trimmed, delta
+    theorem, mass, left = EXACT_BETA if split else APPROXIMATE_BETA, 0.0, delta
     if n_trimmed:
-        if share < 1:
-            t, left = math.ceil(bdtrik(1 - delta / 2, n_trimmed, share)), delta / 2
-        theorem += TRIMMED.format(n_trimmed=n_trimmed, t=t, n=n)
+        left = delta / 2
+        mass = float(betaincinv(n_trimmed, n_samples - n_trimmed, 1 - left / n_samples))
+        theorem += TRIMMED.format(n_trimmed=n_trimmed, mass=mass)
     worth = 1.0 if split else _WORTH_LEFT_OUT
-    bound = 1.0 if r > n else float(betaincinv(worth * (r + t), worth * (n + 1 - r), 1 - left))
+    rate = 1.0 if r > n else float(betaincinv(worth * r, worth * (n + 1 - r), 1 - left))
+    # The law is that of the rows outside the region.
+    bound = rate * (1 - mass) + mass
     return FalseAlarmBound(bound, alpha, delta, split and not n_trimmed, theorem)
 
 
@@ -262,5 +267,5 @@ def covering_bound(
         theorem += ". The kernel comes from the rows, or the far field is continued: it does not cover that"
     if n_trimmed:
         best = min(1.0, best + n_trimmed / (n + n_trimmed))
-        theorem += TRIMMED.format(n_trimmed=n_trimmed, t=n_trimmed, n=n)
+        theorem += ADDED.format(n_trimmed=n_trimmed)
     return FalseAlarmBound(best, alpha, delta, n_kernels is not None and not n_trimmed, theorem)

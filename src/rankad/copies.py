@@ -22,6 +22,9 @@ _BITS = 16
 _LEVEL, _STRICT_LEVEL = 0.05, 0.01
 # A few copies that are dropped for no reason do no harm. Where there are more, allow for the noise of counts.
 _FEW = 0.3
+# Fewer rows than these are too few to tell by counting. There, rows that come no more often than this are
+# looked at one by one.
+_TOO_FEW, _FEW_TIMES = 50, 3
 # Rows that come more often than this are never taken for an accident.
 _MOST_TIMES = 10
 # Rows are in one place if all others are so many times as far from them as they are from each other.
@@ -57,6 +60,10 @@ def find_repeats(rows: Floats) -> Repeats:
     Only rows with a value that no other row shares, but for their copies, are looked at: where every value is
     common, as in a table of categories, rows repeat by nature.
 
+    Of fewer than 50 rows, counts tell little. There a row that comes two or three times is also taken for
+    copies if it has several values and no other row shares any of them. If rows repeat by nature after all,
+    fewer alarms are raised; if they do not, and copies stayed, there would be up to twice as many.
+
     Parameters
     ----------
     rows : ndarray of shape (n, d)
@@ -69,6 +76,8 @@ def find_repeats(rows: Floats) -> Repeats:
     >>> categories = np.random.default_rng(0).integers(0, 3, size=(100, 2)).astype(float)
     >>> find_repeats(categories).copies.size
     0
+    >>> find_repeats(rows[[0, 1, 2, 3, 4, 5, 6, 0, 1]]).copies
+    array([7, 8])
     """
     n = len(rows)
     rounded = _rounded(rows)
@@ -80,17 +89,20 @@ def find_repeats(rows: Floats) -> Repeats:
     candidates = np.flatnonzero(times > 1)
     if not candidates.size:
         return none
-    own = candidates[_has_own_value(rounded, first[candidates], times[candidates])]
+    n_own = _count_own_values(rounded, first[candidates], times[candidates])
+    own = candidates[n_own > 0]
     if not own.size:
         return none
     counts = np.bincount(times[own], minlength=_MOST_TIMES + 2).astype(np.float64)
     counts[1] = np.count_nonzero(times == 1)
     share = float((times[own] - 1).sum() / n)
     too_regular = [k for k in range(2, _MOST_TIMES + 1) if _too_regular(counts, k, share)]
-    if not too_regular:
-        return none
     dropped = np.zeros(len(times), dtype=bool)
-    dropped[own[times[own] <= max(too_regular)]] = True
+    if too_regular:
+        dropped[own[times[own] <= max(too_regular)]] = True
+    d = rows.shape[1]
+    if n < _TOO_FEW and d > 1:
+        dropped[candidates[(n_own == d) & (times[candidates] <= _FEW_TIMES)]] = True
     is_copy = dropped[which]
     is_copy[first] = False
     copies = np.flatnonzero(is_copy)
@@ -145,17 +157,14 @@ def _hashes(rows: Floats) -> np.ndarray:
     return total
 
 
-def _has_own_value(rows: Floats, which: Ints, times: Ints) -> np.ndarray:
-    """Tell which rows have a value that occurs no more often in its column than the whole row does."""
-    own = np.zeros(len(which), dtype=bool)
+def _count_own_values(rows: Floats, which: Ints, times: Ints) -> Ints:
+    """Return how many values of each row occur no more often in their columns than the whole row does."""
+    n_own = np.zeros(len(which), dtype=np.int64)
     for column in rows.T:
-        left = np.flatnonzero(~own)
-        if not left.size:
-            break
-        ordered, values = np.sort(column), column[which[left]]
+        ordered, values = np.sort(column), column[which]
         n_equal = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
-        own[left] = n_equal <= times[left]
-    return own
+        n_own += n_equal <= times
+    return n_own
 
 
 def count_places(distances: Floats, indices: Ints) -> int:

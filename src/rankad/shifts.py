@@ -20,6 +20,8 @@ _FEWEST = 10
 _LEAST_FACTOR = 1.5
 # So many of the values of a column that goes on must be beyond the nominal ones, and follow one another.
 _MOSTLY = 0.95
+# Factors and offsets of the one kind of unit that has offsets: Celsius, Fahrenheit, Kelvin.
+_TEMPERATURES = ((1.8, 32.0), (1 / 1.8, -32 / 1.8), (1.0, 273.15), (1.0, -273.15))
 
 NumberKind: TypeAlias = Literal["constant", "goes on", "scaled", "moved", "spread", "other"]
 
@@ -50,8 +52,8 @@ class NumberShift(NamedTuple):
     ----------
     kind : {"constant", "goes on", "scaled", "moved", "spread", "other"}
         One value; different values that go on beyond the nominal ones, as those of ids, counters and clocks;
-        nominal ones times a factor, with an offset; plus an offset alone; about as large, but wider or
-        narrower; anything else.
+        nominal ones in another unit, times a factor and, of temperatures, plus an offset; plus an offset
+        alone; about as large, but wider or narrower; anything else.
     median, nominal_median : float
     factor, offset : float
         Of "scaled" and "moved": ``value = factor * nominal value + offset``. Of "spread", factor alone.
@@ -181,17 +183,19 @@ def _affine(values: Floats, nominal: Floats, plain: NumberShift) -> NumberShift:
         return plain._replace(kind="scaled", factor=ratio)
     widths = [float(np.subtract(*np.quantile(part, [0.75, 0.25]))) for part in (values, nominal)]
     factor = widths[0] / widths[1] if widths[1] else math.nan
+    for of_unit, offset in _TEMPERATURES:
+        if is_like((values - offset) / of_unit, nominal):
+            return plain._replace(kind="scaled", factor=of_unit, offset=offset)
     if not math.isfinite(factor) or factor <= 0:
         return plain
-    offset = median - factor * usual
     if is_like(values - median + usual, nominal):
         return plain._replace(kind="moved", offset=median - usual)
+    offset = median - factor * usual
     if _is_factor(factor) and is_like((values - offset) / factor, nominal):
         if abs(offset) <= 0.1 * widths[0]:
             return plain._replace(kind="scaled", factor=factor)
         if abs(median - usual) <= 0.5 * max(widths):
             return plain._replace(kind="spread", factor=factor)
-        return plain._replace(kind="scaled", factor=factor, offset=offset)
     return plain
 
 

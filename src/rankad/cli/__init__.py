@@ -3,14 +3,17 @@
 import errno
 import io
 import os
-import signal
 import sys
 import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NoReturn
+from typing import Any
+
+from rankad.cli.interruption import Interruption
+from rankad.cli.room import check_room
+from rankad.cli.screen import printable
 
 __all__ = ["main"]
 
@@ -20,6 +23,8 @@ _UNREAD = 141
 # Of a line of error; names of files and columns may be of any length.
 _LONGEST = 900
 _OUTPUT = "standard output"
+# What needs no room.
+_ABOUT = {"--help", "-h", "--version"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,34 +40,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Those of the process if not given.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    told: list[int] = []
+    interruption = Interruption()
     if arguments is None:
         # A run that is told to end does as one that is interrupted: it leaves no temporary files.
-        for sent in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(sent) is signal.SIG_IGN:
-                continue
-            signal.signal(sent, lambda number, _: _interrupt(told, number))
+        interruption.listen()
     _occupy_standard_files()
+    status: Any
     try:
-        with _short_warnings():
-            status = _app()(args=given, prog_name="rankad", standalone_mode=False)
-        sys.stdout.flush()
+        try:
+            if not _ABOUT.intersection(given):
+                check_room()
+            with _short_warnings():
+                status = _app()(args=given, prog_name="rankad", standalone_mode=False)
+            sys.stdout.flush()
+        finally:
+            interruption.stop()
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except (BrokenPipeError, SystemExit) as ended:
         # Typer makes an exit of it, with a status that says nothing.
-        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
+        if isinstance(ended, SystemExit) and interruption.told:
+            status = _INTERRUPTED
+        elif isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
             raise
-        _forget_output()
-        status = _UNREAD
+        else:
+            _forget_output()
+            status = _UNREAD
     except Exception as error:
         # An import that is interrupted may end in any error.
-        status = _INTERRUPTED if told else _report(_of_output(error), given)
+        status = _INTERRUPTED if interruption.told else _report(_of_output(error), given)
     # Typer may also turn an interruption into its status without a word.
     if status == _INTERRUPTED:
-        terminated = signal.SIGTERM in told
-        _say(f"{'told to end' if terminated else 'interrupted'}; {_left(given)}")
-        status = _TERMINATED if terminated else _INTERRUPTED
+        _say(f"{'told to end' if interruption.terminated else 'interrupted'}; {_left(given)}")
+        status = _TERMINATED if interruption.terminated else _INTERRUPTED
         if arguments is None:
             _leave(status)
     sys.exit(status if isinstance(status, int) else 0)
@@ -96,7 +106,7 @@ def _report(error: Exception, given: list[str]) -> int:
     if isinstance(error, ModuleNotFoundError):
         text += f"; run pip install 'rankad[{'experiments' if 'reproduce' in given else 'cli'}]'"
     # What users can mend needs no trace.
-    expected = isinstance(error, (ValueError, OSError)) or verbose
+    expected = isinstance(error, (ValueError, OSError, MemoryError)) or verbose
     _say(text + ("" if expected else " (--verbose shows the trace)"))
     return _FAILED
 
@@ -116,6 +126,8 @@ def _in_words(error: Exception) -> str:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         remedy = "; free some space, or write elsewhere" if full else ""
         return f"{os.fsdecode(error.filename)}: {error.strerror}{remedy}"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({error or 'no more could be had'}); give fewer rows or columns"
     return str(error) or type(error).__name__
 
 
@@ -127,8 +139,6 @@ def _left(given: list[str]) -> str:
 
 
 def _say(text: str) -> None:
-    from rankad.cli.screen import printable
-
     line = printable(" ".join(part.strip() for part in text.splitlines()).strip())
     if len(line) > _LONGEST:
         # What is wrong stands at the beginning, what to do about it at the end.
@@ -147,11 +157,6 @@ def _short_warnings() -> Iterator[None]:
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = show
         yield
-
-
-def _interrupt(told: list[int], number: int) -> NoReturn:
-    told.append(number)
-    raise KeyboardInterrupt
 
 
 def _leave(status: int) -> None:

@@ -74,6 +74,8 @@ def calibrate(
     n_alarms = int(np.count_nonzero(before.p_values(fresh) <= detector.alpha))
     card = read_card(model)
     detector.detector_.n_jobs = None
+    # Once more: much may have come to be there meanwhile.
+    check_file(out, "--out", [table])
     save(as_saved(detector, card), out, rows=card.holds_rows)
     told = _Told(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
     usual = chance.span(fresh.size, detector.alpha)

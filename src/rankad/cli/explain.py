@@ -211,6 +211,8 @@ def _absent(name: str, reader: TableReader, ids: list[str], detector: TableDetec
 
 
 def _as_dict(each: Explained, alpha: float) -> dict[str, Any]:
+    from rankad.report.alarms import in_words
+
     found = each.explanation
     assert found is not None
     names = list(each.values)
@@ -221,7 +223,9 @@ def _as_dict(each: Explained, alpha: float) -> dict[str, Any]:
         "score": each.score,
         "alarm": each.p_value <= alpha,
         "alpha": alpha,
-        "strange": [{"column": cell.column, "value": cell.value, "what": cell.what} for cell in each.strange],
+        "strange": [
+            {"column": cell.column, "value": cell.value, "what": in_words(cell.what)} for cell in each.strange
+        ],
         "reasons": [reason._asdict() for reason in found.reasons],
         "change": found.change
         and {"p_value": found.change.p_value, "moves": [move._asdict() for move in found.change.moves]},

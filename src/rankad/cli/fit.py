@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from rankad.modelfile import ModelCard
     from rankad.tables import TableDetector
     from rankad.tables.columns import Column
+    from rankad.tables.frames import Untyped
+    from rankad.tables.stored import Note
 
 __all__ = ["described", "fit"]
 
@@ -52,18 +55,45 @@ def fit(
     ids: Annotated[
         list[str] | None,
         typer.Option(
-            "--id", metavar="COLUMN", help="A column that names rows; not learned from. Repeatable."
+            "--id", metavar="COLUMN", help="Columns that name rows; not learned from. As a,b or repeatedly."
         ),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", metavar="COLUMN", help="A column to ignore. Repeatable.")
+        list[str] | None,
+        typer.Option("--drop", metavar="COLUMN", help="Columns to ignore. As a,b or repeatedly."),
+    ] = None,
+    number: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--number", metavar="COLUMN", help="Columns of numbers, whatever they look like; as --drop."
+        ),
     ] = None,
     category: Annotated[
         list[str] | None,
         typer.Option(
             "--category",
             metavar="COLUMN",
-            help="A column of categories even if they look like numbers, as zip codes. Repeatable.",
+            help="Columns of categories even if they look like numbers, as zip codes; as --drop.",
+        ),
+    ] = None,
+    moment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--time",
+            metavar="COLUMN",
+            help="Columns of dates or times, also as seconds since 1970; as --drop.",
+        ),
+    ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            "--decimal", metavar="MARK", help="What stands before decimals: , or . (by default cells decide)."
+        ),
+    ] = None,
+    day_first: Annotated[
+        bool | None,
+        typer.Option(
+            "--day-first/--month-first", help="Whether 03/04/2024 is in April (by default cells decide)."
         ),
     ] = None,
     min_count: Annotated[
@@ -97,8 +127,9 @@ def fit(
 ) -> None:
     """Learn from a table of normal rows.
 
-    Every column is used as what it looks like: numbers, categories, true or false, with or without missing
-    values. No labels are needed, and nothing has to be tuned.
+    Every column is used as what it looks like: numbers, categories, times, true or false, with or without
+    missing values. Where that is a guess, a note names the column and the option that settles it. No labels
+    are needed, and nothing has to be tuned.
     """
     from rankad import RankAD
     from rankad._progress import told_to
@@ -107,25 +138,33 @@ def fit(
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card
     from rankad.tables import TableDetector
+    from rankad.tables.frames import as_frame
 
     check_file(model, "--model", [table])
     begun = time.monotonic()
     with metered(quiet) as meter:
-        frame = _whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        read = _whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        frame = as_frame(read)
         detector = TableDetector(
             # A near field is made of rows.
             RankAD(alpha, near_field=not without_rows, trim=trim, random_state=seed, n_jobs=threads(jobs)),
-            ids=ids or (),
-            drop=drop or (),
-            categories=category or (),
+            ids=_split(ids, frame),
+            drop=_split(drop, frame),
+            numbers=_split(number, frame),
+            categories=_split(category, frame),
+            times=_split(moment, frame),
+            decimal=decimal,
+            day_first=day_first,
             min_count=min_count,
         )
         meter.begin("Learning")
         with told_to(meter.step), of_table("standard input" if table == "-" else table):
-            detector.fit(frame)
+            detector.fit(read)
         # How it was fitted here is nothing the model should remember.
         detector.detector_.n_jobs = None
         meter.begin("Saving")
+        # Once more: much may have come to be there while it learned.
+        check_file(model, "--model", [table])
         detector.save(model, rows=not without_rows)
     card = read_card(model)
     if as_json:
@@ -134,23 +173,45 @@ def fit(
         _print_text(table, model, frame, detector, card, time.monotonic() - begun)
 
 
-def _whole(table: str, meter: Meter, **how: str | None) -> pl.DataFrame:
+def _split(names: list[str] | None, frame: pl.DataFrame) -> list[str]:
+    """Return names of columns, those with commas split unless a column is called just so."""
+    there = set(frame.columns)
+    return [
+        part.strip()
+        for name in names or []
+        for part in ([name] if name in there or "," not in name else name.split(","))
+        if part.strip()
+    ]
+
+
+def _whole(table: str, meter: Meter, **how: str | None) -> pl.DataFrame | Untyped:
     """Read all of a table."""
     import polars as pl
 
     from rankad.cli.scan import warn_of_unused
-    from rankad.tables.files import open_table
+    from rankad.detectors import RankAD
+    from rankad.tables.files import check_unpacked, held_bytes, open_table
+    from rankad.tables.frames import Untyped
 
     with open_table(table, **how) as reader:  # type: ignore[arg-type]
         warn_of_unused(reader)
-        frames = []
+        if reader.unit == "rows" and reader.total is not None and 0 < reader.total < RankAD._least_rows:
+            # Before any column is looked at, of which there may be a million.
+            raise ValueError(
+                f"{reader.name} has {reader.total} rows, and RankAD needs {RankAD._least_rows} or more to "
+                f"learn from."
+            )
+        frames, held = [], 0
         meter.reading(reader, "Reading")
         for frame in reader:
             frames.append(frame)
+            held += held_bytes(frame)
+            check_unpacked(table, held)
             meter.reading(reader, "Reading")
         if not frames:
             raise ValueError(f"{reader.name} has column names but no rows; there is nothing to learn from.")
-    return pl.concat(frames, how="vertical_relaxed")
+        frame = pl.concat(frames, how="vertical_relaxed")
+    return frame if reader.typed else Untyped(frame)
 
 
 def _print_json(
@@ -164,6 +225,7 @@ def _print_json(
         "rows": frame.height,
         "columns": list(card.columns),
         "encoding": list(card.encoding),
+        "understood": list(detector.encoder_.notes),
         "alpha": card.alpha,
         "promise": detector.false_alarm_bound(),
         "selected": {"scaling": card.scaling, "bandwidth": card.bandwidth, "C": card.C},
@@ -182,16 +244,25 @@ def _print_text(
     out = screen()
     name = "standard input" if table == "-" else table
     out.print(f"Learned from {rows(frame.height)} of {name} in {spent:.1f} s.\n", soft_wrap=True)
-    columns = plain_table("column", "used as")
+    columns = plain_table("column", "used as", "how sure")
     encoder = detector.encoder_
-    for names, used_as in _listed(encoder.columns):
-        columns.add_row(names, used_as)
+    notes = {note.name: note for note in encoder.notes}
+    for names, used_as, sure in _listed(encoder.columns, {name: note.sure for name, note in notes.items()}):
+        columns.add_row(names, used_as, sure)
     for left_out, why in (
         *((i, "a name of rows, not used") for i in encoder.ids),
-        *((i, "dropped") for i in encoder.dropped),
+        *((i, "free text, not used" if i in notes else "dropped") for i in encoder.dropped),
     ):
-        columns.add_row(cell(left_out), why)
+        columns.add_row(cell(left_out), why, notes[left_out].sure if left_out in notes else "as asked for")
     out.print(columns, "")
+    n_doubts = sum(bool(note.doubt) for note in encoder.notes)
+    if n_doubts:
+        which = "One column" if n_doubts == 1 else f"{count(n_doubts)} columns"
+        out.print(
+            f"{which} may be something else than {'it looks' if n_doubts == 1 else 'they look'}: see the "
+            f"notes, which name the option that settles it. To confirm: {_confirming(encoder.notes)}\n",
+            soft_wrap=True,
+        )
     facts = plain_table("", "")
     facts.show_header = False
     if card.n_trimmed:
@@ -208,28 +279,59 @@ def _print_text(
     out.print(f"Next: rankad score NEW_TABLE --model {model}", soft_wrap=True)
 
 
-def _listed(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    """Return what to say of columns; where there are many, alike ones together."""
+def _confirming(notes: Sequence[Note]) -> str:
+    """Return the options that say of every column in doubt that it is what it was taken for."""
+    from rankad.cli.words import cell
+
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        if note.doubt:
+            alike.setdefault("drop" if note.kind == "text" else note.kind, []).append(cell(note.name))
+    return " ".join(f"--{kind} {shlex.quote(','.join(names))}" for kind, names in alike.items())
+
+
+def _listed(columns: Sequence[Column], sure: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Return what to say of columns, and how sure it is; where there are many, alike ones together."""
     from rankad.cli.words import cell
 
     if len(columns) <= _MOST_COLUMNS:
-        return [(cell(column.name), described(column)) for column in columns]
-    alike: dict[str, list[str]] = {}
+        return [(cell(column.name), described(column), sure.get(column.name, "")) for column in columns]
+    alike: dict[tuple[str, str], list[str]] = {}
     for column in columns:
-        alike.setdefault(described(column), []).append(cell(column.name))
+        alike.setdefault((described(column), sure.get(column.name, "")), []).append(cell(column.name))
     return [
-        (", ".join(names[:3]) + (f" ... {names[-1]}" if len(names) > 3 else ""), f"{used_as} ({len(names)})")
-        for used_as, names in alike.items()
+        (
+            ", ".join(names[:3]) + (f" ... {names[-1]}" if len(names) > 3 else ""),
+            f"{used_as} ({len(names)})",
+            how_sure,
+        )
+        for (used_as, how_sure), names in alike.items()
     ]
 
 
 def described(column: Column) -> str:
     """Say in a few words what a column is taken for."""
     from rankad.cli.words import cell
-    from rankad.tables.columns import CategoryColumn, NumberColumn
+    from rankad.tables.columns import CategoryColumn, NumberColumn, TimeColumn
 
     if isinstance(column, NumberColumn):
         kind = f"always {cell(column.median)}" if column.constant else "number"
+        if column.values:
+            few = ", ".join(cell(value) for value in column.values[:5])
+            kind = f"number, one of {few}" + (
+                f" and {len(column.values) - 5} more" if column.values[5:] else ""
+            )
+        elif column.wall:
+            kind = f"number, {'above zero' if column.wall == 'positive' else 'zero or above'}"
+        if written := column.format.describe():
+            kind += f", {written}"
+        if column.odd_words:
+            kind += f"; {', '.join(cell(word) for word in column.odd_words[:3])} taken as missing"
+        return f"{kind}, or missing" if column.missing else kind
+    if isinstance(column, TimeColumn):
+        names = {"hour": "hour of the day", "weekday": "weekday", "month": "season"}
+        parts = ", ".join(names[part] for part in column.parts)
+        kind = f"time: {parts}" if parts else "time, nothing learned from it (too short a span)"
         return f"{kind}, or missing" if column.missing else kind
     if isinstance(column, CategoryColumn):
         words = [cell(word) for word in column.categories if word is not None]

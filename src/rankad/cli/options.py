@@ -43,7 +43,8 @@ def check_rates(table: str, alpha: float | None, fdr: float | None) -> None:
         raise typer.BadParameter("give either --alpha or --fdr, not both", param_hint="--fdr")
     if fdr is not None and (table == "-" or is_stream(table)):
         raise typer.BadParameter(
-            f"the table is read twice, so it must be a file, not {'-' if table == '-' else 'a pipe'}",
+            f"{'the table' if table == '-' else table} is read twice, so it must be a file, not "
+            f"{'-' if table == '-' else 'a pipe'}",
             param_hint="--fdr",
         )
 

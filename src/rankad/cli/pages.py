@@ -15,7 +15,6 @@ from rankad.report.timeline import Timeline
 from rankad.tables import TableDetector
 from rankad.tables.columns import CategoryColumn, NumberColumn
 from rankad.tables.destinations import PartFile, Pipe
-from rankad.tables.numbers import read_numbers
 
 __all__ = ["Course", "Views", "write_page"]
 
@@ -48,7 +47,7 @@ class Views:
         frame = detector.encoder_.decode(nominal)
         for column in detector.encoder_.columns:
             if isinstance(column, NumberColumn):
-                self.columns.append(NumericView.of(column.name, read_numbers(frame[column.name])))
+                self.columns.append(NumericView.of(column.name, frame[column.name].to_numpy()))
             elif isinstance(column, CategoryColumn):
                 self.columns.append(CategoryView.of(column.name, column.labels(frame[column.name])))
         self._kinds = {column.name: column for column in detector.encoder_.columns}
@@ -58,7 +57,8 @@ class Views:
         for at, view in enumerate(self.columns):
             column, series = self._kinds[view.name], frame[view.name]
             if isinstance(view, NumericView):
-                self.columns[at] = view.add(read_numbers(series), alarms)
+                assert isinstance(column, NumberColumn)
+                self.columns[at] = view.add(column.read(series), alarms)
             else:
                 assert isinstance(column, CategoryColumn)
                 self.columns[at] = view.add(column.labels(series), alarms)
@@ -94,8 +94,9 @@ class Course:
 
 def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
     """Write a page that is there whole or not at all; a device or a pipe is written to."""
+    inputs = list(inputs)
     check_output(path, inputs)
-    page = Pipe(str(path)) if is_stream(path) else PartFile(str(path))
+    page = Pipe(str(path)) if is_stream(path) else PartFile(str(path), inputs)
     try:
         # A file may have a name that is no UTF-8 text, and it is in the page.
         with naming(path):

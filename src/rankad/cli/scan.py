@@ -72,24 +72,17 @@ class Frames(Iterator[pl.DataFrame]):
     """
 
     def __init__(self, reader: TableReader, detector: TableDetector, meter: Meter, label: str) -> None:
-        self._reader, self._detector, self._meter, self._label = reader, detector, meter, label
-        self._last: pl.DataFrame | None = None
+        self._reader, self._meter, self._label = reader, meter, label
 
     def __next__(self) -> pl.DataFrame:
         self._meter.reading(self._reader, self._label)
-        self._last = next(self._reader)
-        return self._last
+        return next(self._reader)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Tell errors of the last batch with the table's name, and rows as they are counted in all of it."""
+        """Tell errors of the last batch with the table's name."""
         with of_table(self._reader.name):
-            try:
-                yield
-            except ValueError:
-                if self._last is not None:
-                    self._detector.encoder_.encode(self._last, first_row=self._reader.rows_before)
-                raise
+            yield
 
 
 @contextmanager

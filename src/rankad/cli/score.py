@@ -152,7 +152,8 @@ def _check_use(
         check_file(out, "--out", [table, model], streams=True)
     if resume and (out in (None, "-") or once):
         raise typer.BadParameter(
-            "works from a file to a file: give TABLE and --out FILE", param_hint="--resume"
+            f"works from a file to a file: give TABLE and --out FILE, not {table if once else out or 'none'}",
+            param_hint="--resume",
         )
     if resume and sort:
         raise typer.BadParameter(

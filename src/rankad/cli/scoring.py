@@ -40,7 +40,9 @@ from rankad.tables.files import (
     TableReader,
     TableWriter,
     as_numbers,
+    check_unpacked,
     file_identity,
+    held_bytes,
     open_output,
     open_table,
 )
@@ -197,8 +199,8 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
     with metered(quiet) as meter, ExitStack() as stack:
         reader = stack.enter_context(plan.open())
         warn_of_unused(reader)
-        columns = _Columns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
         with of_table(reader.name):
+            columns = _Columns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
             detector = load_for(plan.model, reader.columns, jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
         level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, meter)
@@ -365,7 +367,9 @@ def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
 
 def _numbers(detector: TableDetector) -> list[str]:
     columns = detector.encoder_.columns
-    return [column.name for column in columns if isinstance(column, NumberColumn)]
+    # What 1.234 is, only the column knows where numbers have thousands separators.
+    plain = [column for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
+    return [column.name for column in plain]
 
 
 def _copies(plan: Plan, reader: TableReader, writer: TableWriter) -> bool:
@@ -389,6 +393,7 @@ def _write(
     copies, numbers = _copies(plan, reader, writer), _numbers(detector)
     as_text = reader.format not in _DELIMITED or _out_format(plan, reader) in _DELIMITED
     kept: list[pl.DataFrame] = []
+    held = 0
     wrote = writer.position is not None
     if copies:
         reader.numbers = numbers
@@ -415,6 +420,8 @@ def _write(
                 scored = scored.filter(pl.Series(alarms))
             if plan.sort:
                 kept.append(scored)
+                held += held_bytes(scored)
+                check_unpacked(plan.table, held)
                 continue
             wrote = True
             if plan.to_stdout:

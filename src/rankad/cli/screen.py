@@ -47,7 +47,7 @@ def print_verdict(out: Console, verdict: TableVerdict, *, partly: bool = False) 
     lines = verdict_lines(verdict)
     if not lines:
         return
-    out.print(lines[0], style="bold red")
+    out.print(lines[0], style="bold red" if verdict.overall.is_off else "bold yellow")
     for line in lines[1:]:
         out.print(line)
     if partly and verdict.columns:

@@ -39,6 +39,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
     alpha: float
     calibration_: Calibration
+    # Which row of X each of its scores is of; kept by `fit` for who sets an array here before.
+    _calibrating_rows: Ints | None = None
     # Whether nominal scores are those of fresh rows (`calibrate`).
     recalibrated_: bool
     # Parameters that it does not have, and what to do instead.
@@ -47,6 +49,8 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     _least_score = -math.inf
     # Whether `_score` takes any plain array (`is_plain`) and scores rows NaN that are not finite.
     _marks_bad_rows = False
+    # Fewer rows than this are not enough to learn from.
+    _least_rows = 1
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

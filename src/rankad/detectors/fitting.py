@@ -146,6 +146,7 @@ class RankFit:
         detector.nominal_rows_ = self.training
         self.reference: Floats | None = rows[reference] if n_reference else None
         self.free: Floats = rows[free]
+        self._free_rows = free
         # The plainest first, which is none where the columns are alike already.
         alike = alike_in_spread(self.training)
         self.scalings = tuple(sorted(plan.scalings, key=lambda scaling: (scaling is None) != alike))
@@ -382,7 +383,11 @@ class RankFit:
             doubt = self._doubt(own, self._left_out, known)
             scores.append(self._left_out)
         kind = self.calibration if self.calibration == "in-sample" or self.cross_fits else "split"
-        calibration = Calibration.from_scores(np.concatenate(scores), kind)  # type: ignore[arg-type]
+        found = np.concatenate(scores)
+        calibration = Calibration.from_scores(found, kind)  # type: ignore[arg-type]
+        if detector._calibrating_rows is not None:
+            which = np.concatenate([self._free_rows, detector.training_rows_])[: found.size]
+            detector._calibrating_rows = which[np.argsort(found, kind="stable")]
         detector._compare_with(calibration, fresh=False)
         return doubt
 

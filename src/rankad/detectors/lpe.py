@@ -89,8 +89,8 @@ class _LocalDensityDetector(CalibratedDetector):
         with importing:
             import rankad._counts
             import rankad.neighbors  # noqa: F401
-        self.n_samples_fit_ = len(rows)
-        repeats = self._without_repeats(rows, _LEAST_ROWS)
+        n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS)
+        self.n_samples_fit_ = n
         if repeats.size:
             rows = np.delete(rows, repeats, axis=0)
         self._reference_apart = self.calibration == "split" or self._is_better_split(rows)
@@ -99,9 +99,10 @@ class _LocalDensityDetector(CalibratedDetector):
             seed = self.random_state if self.calibration == "split" else 0
             order = check_random_state(seed).permutation(len(rows))
             middle = (len(rows) + 1) // 2
-            reference, others = rows[np.sort(order[:middle])], rows[np.sort(order[middle:])]
+            which = np.sort(order[middle:])
+            reference, others = rows[np.sort(order[:middle])], rows[which]
         else:
-            reference, others = rows, None
+            which, reference, others = np.arange(len(rows)), rows, None
         self.scaling_ = fit_scaling(reference, self.scaling)
         self.reference_ = self.scaling_.apply(reference)
         self._prepare()
@@ -119,6 +120,9 @@ class _LocalDensityDetector(CalibratedDetector):
                 scaling = Scaling(center, scale)
                 scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
         kind: Kind = "leave-one-out" if others is None else "split"
+        if self._calibrating_rows is not None:
+            kept = np.delete(np.arange(n), repeats)
+            self._calibrating_rows = kept[which[np.argsort(scores, kind="stable")]]
         self._compare_with(Calibration.from_scores(scores, kind), fresh=False)
 
     def _is_better_split(self, rows: Floats) -> bool:

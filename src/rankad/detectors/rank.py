@@ -301,10 +301,13 @@ class RankAD(CalibratedDetector):
             fit = RankFit(self, plan, rows, "split", entropy, always_alike=True)
             fit.run()
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
+        if self._calibrating_rows is not None:
+            self._calibrating_rows = kept[self._calibrating_rows]
         self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
         return fit
 
     _marks_bad_rows = True
+    _least_rows = _LEAST_ROWS
 
     def _score(self, rows: Floats) -> Floats:
         return self.scorer_.score(rows, n_jobs=self.n_jobs)
@@ -360,9 +363,8 @@ class RankAD(CalibratedDetector):
         n_trimmed = 0 if self.recalibrated_ else len(self.trimmed_rows_)
         if self.calibration_.kind == "in-sample":
             return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
-        n_used = self.n_samples_fit_ - len(self.repeated_rows_) - n_trimmed
-        share = self.calibration_.scores.size / n_used
-        return beta_bound(self.calibration_, alpha, delta, n_trimmed, share)
+        n_different = self.n_samples_fit_ - len(self.repeated_rows_)
+        return beta_bound(self.calibration_, alpha, delta, n_trimmed, n_different)
 
     def _plan(self) -> Plan:
         """Check every parameter before any work is done."""

@@ -17,7 +17,7 @@ __all__ = ["AlarmCard", "ReasonLine", "alarm_card", "in_words"]
 
 
 class ReasonLine(NamedTuple):
-    """One reason, as it is written."""
+    """One reason, as it is written; `matters` says whether it is the first, or has to change."""
 
     column: str
     value: str
@@ -25,6 +25,7 @@ class ReasonLine(NamedTuple):
     strip: Markup | None
     bar: Markup
     p_value: str
+    matters: bool
 
 
 class Step(NamedTuple):
@@ -65,7 +66,7 @@ class AlarmCard(NamedTuple):
         The row's own.
     nearest : tuple of NearRow
     marked : tuple of bool
-        Which of the row's own values are reasons.
+        Which of the row's own values matter: strange ones, the first reason, and what would have to change.
     number : int
         The row, to sort by.
     """
@@ -110,7 +111,8 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
         else []
     )
     columns, values, nearest = _nearest(alarm.values, explained)
-    blamed = {*(step for step, _, _ in strange), *(isolated(str(reason.column)) for reason in worth)}
+    blamed = {*(column for column, _, _ in strange), *(isolated(str(column)) for column, _ in moves)}
+    blamed |= {first} if first is not None else set()
     return AlarmCard(
         count(alarm.row),
         alarm.id and shown(alarm.id),
@@ -119,7 +121,7 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
         first,
         gist,
         strange,
-        _reasons(worth),
+        _reasons(worth, blamed),
         len(explained.reasons) - len(worth) if explained else 0,
         tuple(Step(isolated(str(column)), before, after) for column, (before, after) in moves),
         probability(change.p_value, alpha) if change else "",
@@ -136,7 +138,7 @@ def in_words(what: str) -> str:
     return what.replace("nominal", "normal")
 
 
-def _reasons(reasons: Sequence[ReasonLike]) -> tuple[ReasonLine, ...]:
+def _reasons(reasons: Sequence[ReasonLike], blamed: set[str]) -> tuple[ReasonLine, ...]:
     most = max((reason.gain for reason in reasons), default=0.0)
     lines = []
     for reason in reasons:
@@ -151,6 +153,7 @@ def _reasons(reasons: Sequence[ReasonLike]) -> tuple[ReasonLine, ...]:
                 value_strip(reason.value, reason.typical, reason.low, reason.high),
                 gain_bar(share, words),
                 probability(reason.p_value),
+                isolated(str(reason.column)) in blamed,
             )
         )
     return tuple(lines)
@@ -181,7 +184,9 @@ def _nearest(
         for near in explained.nearest
     )
     names = tuple(isolated(str(name)) for name in columns)
-    return names, tuple(shown(own[name]) if name in own else "" for name in columns), rows
+    # Numbers, where cells are text: those of the row are to be compared with the others.
+    read = dict(own) | {str(reason.column): reason.value for reason in explained.reasons}
+    return names, tuple(shown(read[name]) if name in read else "" for name in columns), rows
 
 
 def _in_order(values: Any, columns: Sequence[str]) -> list[Any]:

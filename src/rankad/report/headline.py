@@ -49,7 +49,7 @@ def headline(data: ReportData) -> Headline:
     verdict = data.verdict
     if verdict is None:
         overall = judge(data.p_values, data.model.chance, data.alpha)
-        verdict = TableVerdict(overall, (), True, 0, 0)
+        verdict = TableVerdict(overall, (), True, 0, 0, 0)
     overall, said = verdict.overall, spoken(verdict, _PAGE)
     points = said.text if data.verdict is not None else ()
     n_alarms, n_rows = data.n_alarms, data.p_values.n_rows

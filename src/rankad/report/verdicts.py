@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from rankad.report.wording import count
 from rankad.tables.judging import MovedColumn, TableVerdict
-from rankad.verdict import Verdict
 
 __all__ = ["Pen", "Spoken", "spoken", "spoken_of"]
 
@@ -17,6 +16,11 @@ _PHRASES = {
     "fewer": "Fewer alarms than normal rows raise",
     "usual": "About as many alarms as normal rows raise",
     "unknown": "How many alarms chance raises is not known",
+}
+_SHAPES = {
+    "low": "P-values are lower on the whole than those of normal rows",
+    "high": "P-values are higher on the whole than those of normal rows: these rows vary less, or the model "
+    "was fitted on them",
 }
 _MOST_OF_ALL = 0.5
 
@@ -49,17 +53,14 @@ class Spoken(NamedTuple):
 def spoken(verdict: TableVerdict, pen: Pen) -> Spoken:
     """Put a verdict into words."""
     overall, columns = verdict.overall, verdict.columns
-    text = [*_shape(overall), *_columns(verdict, pen)]
-    title = _title(overall, pen)
-    if not overall.is_off and verdict.is_off:
-        title = (
-            f"The table has moved, though there are no more alarms than chance allows at {_at(overall, pen)}"
-        )
-    if overall.kind in ("more", "some", "fewer") and not verdict.has_rows:
+    text = [*_columns(verdict, pen)]
+    if overall.kind in ("some", "fewer") and overall.shape:
+        text.insert(0, f"{_SHAPES[overall.shape]}, by more than chance explains.")
+    if overall.is_off and not verdict.has_rows:
         text.append("The model was saved without rows, so the column that is to blame cannot be named.")
-    elif overall.kind in ("more", "some") and not columns:
+    elif overall.kind in ("more", "some") and not columns and verdict.n_looked > 1:
         text.append("No single column explains them.")
-    return Spoken(title, tuple(text), verdict.is_off)
+    return Spoken(_title(verdict, pen), tuple(text), verdict.is_off)
 
 
 def spoken_of(column: MovedColumn, pen: Pen) -> str:
@@ -84,6 +85,10 @@ def spoken_of(column: MovedColumn, pen: Pen) -> str:
             f"{pen.cell(column.value)} comes in {pen.percent(_two(column.share))} of the rows, in "
             f"{pen.percent(_two(column.nominal_share))} of normal rows"
         )
+    if column.how == "time":
+        return "alarms come at hours, on weekdays or in seasons in which normal rows are few or other ones"
+    if column.how == "beyond":
+        return "in most alarms it has a value at or beyond the edge of the normal ones"
     if column.how == "together":
         return "its values are usual by themselves, but do not go together with those of the other columns"
     if numbers is None:
@@ -96,14 +101,13 @@ def spoken_of(column: MovedColumn, pen: Pen) -> str:
             f"its values do not repeat and go on beyond all normal ones ({medians}); is it an id, a counter "
             f"or a time?"
         )
+    by, way = pen.cell(round_to(abs(numbers.offset))), "higher" if numbers.offset > 0 else "lower"
+    if numbers.kind == "scaled" and numbers.factor == 1:
+        return f"its values are about {by} {way} than in normal rows; is it another unit?"
     if numbers.kind == "scaled":
-        plus = ""
-        if numbers.offset:
-            plus = f", {'plus' if numbers.offset > 0 else 'less'} {pen.cell(round_to(abs(numbers.offset)))}"
+        plus = f", {'plus' if numbers.offset > 0 else 'less'} {by}" if numbers.offset else ""
         return f"its values are about {times} times those of normal rows{plus}; is it another unit?"
     if numbers.kind == "moved":
-        way = "higher" if numbers.offset > 0 else "lower"
-        by = pen.cell(round_to(abs(numbers.offset)))
         return f"its values are about {by} {way} than in normal rows ({medians})"
     if numbers.kind == "spread":
         return f"its values vary about {times} times as much as in normal rows"
@@ -119,31 +123,28 @@ def _two(share: float) -> float:
     return float(f"{share:.2g}")
 
 
-def _at(overall: Verdict, pen: Pen) -> str:
-    return pen.percent(overall.alpha)
-
-
-def _title(overall: Verdict, pen: Pen) -> str:
+def _title(verdict: TableVerdict, pen: Pen) -> str:
+    overall = verdict.overall
+    n_alarms, n_rows, alpha = count(overall.n_alarms), count(overall.n_rows), pen.percent(overall.alpha)
     if overall.kind == "empty":
         return "No rows were scored"
     if overall.kind == "silent":
-        return f"No row can raise an alarm at {_at(overall, pen)}"
-    share = overall.n_alarms / overall.n_rows
-    if overall.kind == "more" and share > _MOST_OF_ALL:
-        which = "All rows are" if share == 1 else f"{pen.percent(_two(share))} of all rows are"
-        return f"{which} alarms, at a false-alarm rate of {_at(overall, pen)}"
+        return f"No row can raise an alarm at {alpha}"
+    if overall.kind == "more" and overall.n_alarms > _MOST_OF_ALL * overall.n_rows:
+        all_of_them = overall.n_alarms == overall.n_rows
+        which = "All rows" if all_of_them else f"{n_alarms} of {n_rows} rows"
+        return f"{which} are alarms, at a false-alarm rate of {alpha}"
+    if overall.kind in ("more", "fewer"):
+        usual = f"{count(overall.usual.low)} to {count(overall.usual.high)} are usual"
+        return f"{_PHRASES[overall.kind]}: {n_alarms} of {n_rows} rows, where {usual}"
+    if overall.kind == "usual" and verdict.is_off:
+        but = f"but {_lower(_SHAPES[overall.shape])}" if overall.shape else "but the table has moved"
+        return f"No more alarms than chance allows at {alpha}, {but}"
     return _PHRASES[overall.kind]
 
 
-def _shape(overall: Verdict) -> list[str]:
-    if overall.shape == "low" and overall.kind != "more":
-        return ["P-values are lower on the whole than those of normal rows, by more than chance explains."]
-    if overall.shape == "high":
-        return [
-            "P-values are higher on the whole than those of normal rows, by more than chance explains: these "
-            "rows vary less than normal ones, or the model was fitted on these very rows."
-        ]
-    return []
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
@@ -153,6 +154,8 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
     name, how = pen.cell(lead.column), spoken_of(lead, pen)
     end = "" if how.endswith("?") else "."
     begin = "The table has moved, chiefly in column" if lead.moved else "Column"
+    if lead.moved and not verdict.overall.is_off:
+        begin = "It has moved chiefly in column"
     text = [f"{begin} {name}: {how}{end}"]
     n = verdict.n_looked
     alarms = f"the {count(n)} alarms that were looked at"
@@ -163,19 +166,18 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
         text.append(f"It has a part in {count(round(lead.blamed * n))} of {alarms}.")
     if others:
         names = ", ".join(pen.cell(column.column) for column in others)
+        more = verdict.n_moved - sum(column.moved for column in verdict.columns)
+        names += f" and {count(more)} more" if more else ""
         text.append(f"{'Columns' if len(others) > 1 else 'Column'} {names} moved as well.")
-    text.append(_advice(lead, pen))
-    return text
+    return [*text, *_advice(lead, pen)]
 
 
-def _advice(lead: MovedColumn, pen: Pen) -> str:
-    name = pen.cell(lead.column)
+def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
     if lead.how == "goes on":
-        return (
-            f"If it names or numbers rows, fit again with --id {name}; its p-values mean nothing until then."
-        )
+        name = pen.cell(lead.column)
+        return [f"If it names or numbers rows, fit again with --id {name}; p-values mean nothing until then."]
     if lead.how in ("swapped", "scaled"):
-        return "P-values mean nothing until that is put right."
+        return ["P-values mean nothing until that is put right."]
     if not lead.moved:
-        return ""
-    return "P-values refer to normal rows as they were: if this is the new normal, fit again on such rows."
+        return []
+    return ["P-values refer to normal rows as they were: if this is the new normal, fit again on such rows."]

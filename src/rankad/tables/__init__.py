@@ -10,5 +10,7 @@ except ImportError as error:
 from rankad.tables.columns import Strange
 from rankad.tables.detector import TableDetector
 from rankad.tables.encoding import Encoded, TableEncoder
+from rankad.tables.frames import Untyped
+from rankad.tables.kinds import ColumnWarning
 
-__all__ = ["Encoded", "Strange", "TableDetector", "TableEncoder"]
+__all__ = ["ColumnWarning", "Encoded", "Strange", "TableDetector", "TableEncoder", "Untyped"]

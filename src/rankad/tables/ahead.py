@@ -38,6 +38,7 @@ class ReadAhead(TableReader):
         self.name, self.format, self.columns = reader.name, reader.format, reader.columns
         self.total, self.unit, self.rows = reader.total, reader.unit, reader.rows
         self.delimiter, self.unused, self.compressed = reader.delimiter, reader.unused, reader.compressed
+        self.typed = reader.typed
         # One that waits and one that is being made: memory stays small.
         self._ready: Queue[_Batch | BaseException | None] = Queue(1)
         self._closed = Event()

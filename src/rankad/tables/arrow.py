@@ -12,9 +12,10 @@ from rankad.tables.errors import TableError, blamed_on
 from rankad.tables.reader import TableReader, checked_start
 from rankad.tables.streams import ByteStream
 
-__all__ = ["ArrowReader", "frame_of"]
+__all__ = ["ArrowReader", "frame_of", "small_parts"]
 
 _FILE = b"ARROW1"
+_LEAST_WIDTH = 8
 
 
 class ArrowReader(TableReader):
@@ -88,11 +89,15 @@ class ArrowReader(TableReader):
         for batch in self._record_batches(batches):
             # The whole batch, and first of all: slices no longer tell all that is wrong.
             batch.validate(full=True)
-            n_rows = max(1, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1))
+            # Runs of equal values and columns of nulls take no bytes before they are read.
+            most = self._batch_bytes // (_LEAST_WIDTH * len(self.columns))
+            long = _dictionaries(batch)
+            n_rows = max(1, min(most, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1)))
             first = min(skip, batch.num_rows)
             skip -= first
             for begin in range(first, batch.num_rows, n_rows):
-                yield frame_of(batch.slice(begin, n_rows), self.name)
+                for part in small_parts(batch.slice(begin, n_rows), long, self._batch_bytes):
+                    yield frame_of(part, self.name)
         if skip:
             raise TableError(f"{self.name} ends {skip:,} rows before the start. Begin anew.")
 
@@ -111,6 +116,39 @@ class ArrowReader(TableReader):
         # Not the mapped file: frames may still look into it, and it goes with the last of them.
         self._frames = iter(())
         self._stream.close()
+
+
+def small_parts(batch: Any, long: list[str], most: int) -> Iterator[Any]:
+    """Yield a record batch in parts, none of which has more bytes of text than `most`, but for single rows.
+
+    A text in a dictionary is stored once, however many rows have it, and is read for each of them.
+    """
+    if batch.num_rows > 1 and sum(_text_bytes(batch.column(name)) for name in long) > most:
+        half = batch.num_rows // 2
+        yield from small_parts(batch.slice(0, half), long, most)
+        yield from small_parts(batch.slice(half), long, most)
+    else:
+        yield batch
+
+
+def _dictionaries(batch: Any) -> list[str]:
+    """Name the columns that are dictionaries of texts."""
+    from pyarrow import types
+
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return [
+        field.name
+        for field in batch.schema
+        if types.is_dictionary(field.type) and any(is_one(field.type.value_type) for is_one in texts)
+    ]
+
+
+def _text_bytes(column: Any) -> int:
+    """Return how many bytes a column of a dictionary of texts has when every row has its own."""
+    import pyarrow.compute
+
+    lengths = pyarrow.compute.binary_length(column.dictionary).cast("int64")
+    return int(pyarrow.compute.sum(lengths.take(column.indices)).as_py() or 0)
 
 
 def frame_of(batch: Any, table: str) -> pl.DataFrame:

@@ -100,11 +100,13 @@ def _for_polars(column: Any) -> Any:
             values = values.cast(
                 pyarrow.large_string() if types.is_string_view(values.type) else "large_binary"
             )
-        return (
-            pyarrow.DictionaryArray.from_arrays(column.indices, values)
-            .dictionary_decode()
-            .dictionary_encode()
-        )
+        # Every word once, and only those that there are; not by way of the words of all rows, which may be
+        # long.
+        words = values.dictionary_encode()
+        named = words.indices.take(column.indices)
+        used = named.drop_null().unique()
+        places = pyarrow.compute.index_in(named, used)
+        return pyarrow.DictionaryArray.from_arrays(places, words.dictionary.take(used))
     if types.is_string_view(kind) or types.is_binary_view(kind):
         return _without_stray_views(column)
     if types.is_decimal(kind) and _is_wide_decimal(kind):

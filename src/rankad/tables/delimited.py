@@ -40,6 +40,7 @@ class DelimitedReader(TableReader):
     """
 
     unit = "bytes"
+    typed = False
     delimiter: str
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -70,10 +71,10 @@ class Pipe(Destination):
 class PartFile(Destination):
     """A temporary file beside the target that takes its place at the end."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
         self.name = path
         try:
-            self._unfinished = UnfinishedFile(path)
+            self._unfinished = UnfinishedFile(path, inputs)
         except OSError as error:
             raise TableError(f"Cannot write {path!r}: {error.strerror or error}.") from error
         self.file = self._unfinished.file
@@ -92,6 +93,8 @@ class Resumable(Destination):
     """``NAME.part`` and a journal, ``NAME.part.json``, that says how many of its bytes count.
 
     A run that was killed leaves both. The next one cuts the file to what the journal vouches for and goes on.
+    A file of that name without a journal is somebody else's, as of a browser that downloads, and is left
+    alone: the journal comes before the first byte.
     """
 
     def __init__(self, path: str, fingerprint: Any) -> None:
@@ -101,6 +104,7 @@ class Resumable(Destination):
         self._journal = self.target.with_name(f"{self.target.name}.part.json")
         # What JSON makes of it is what it will be compared with.
         self._fingerprint = json.loads(json.dumps(fingerprint))
+        self._begun = True
         self.file = _opened(self.path, "rb+" if self.path.exists() else "wb")
         try:
             _lock(self.file, self.path)
@@ -130,8 +134,15 @@ class Resumable(Destination):
             raise TableError(f"{self._journal} cannot be read. {self._remedy}") from error
 
     def _take_up(self, record: dict[str, Any]) -> None:
-        # Bytes without a journal were never committed.
         there = self.file.seek(0, os.SEEK_END)
+        if there and not record:
+            raise TableError(
+                f"{self.path} is there already, without a journal of rankad: it is not what an earlier run "
+                f"left. Remove or rename it, or write to another file."
+            )
+        if record and not record["bytes"]:
+            # Nothing was written yet, by whatever run.
+            record = {}
         if record and there == 0 and record["bytes"]:
             # A journal that outlived its file: the run before was put in place, and then interrupted.
             record = {}
@@ -149,6 +160,9 @@ class Resumable(Destination):
             self.position, self.state = record["position"], record["state"]
             self.columns = record["columns"] or None
         self.size = record.get("bytes", 0)
+        self._begun = bool(record)
+        if not record:
+            self._note(0, None, None, [])
         self.file.truncate(self.size)
         self.file.seek(self.size)
 
@@ -169,6 +183,11 @@ class Resumable(Destination):
             self.file.flush()
             os.fsync(self.file.fileno())
             written = self.file.tell()
+        self._note(written, position, state, columns)
+        self._begun = True
+
+    def _note(self, written: int, position: Any, state: Any, columns: list[str]) -> None:
+        """Write the journal."""
         record = {
             "version": _JOURNAL_VERSION,
             "bytes": written,
@@ -198,8 +217,9 @@ class Resumable(Destination):
         """Keep what was committed; what was not is cut off when the run goes on."""
         with suppress(OSError):
             self.file.close()
-        if not self._journal.exists():
+        if not self._begun:
             self.path.unlink(missing_ok=True)
+            self._journal.unlink(missing_ok=True)
 
 
 def _standard_output() -> IO[bytes]:

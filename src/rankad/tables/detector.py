@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,11 @@ from rankad._arrays import LARGEST, Bools, Floats, Ints
 from rankad.calibration import Calibration, FalseAlarmBound
 from rankad.detectors import RankAD
 from rankad.detectors.base import CalibratedDetector
-from rankad.tables.columns import Strange
-from rankad.tables.encoding import TableEncoder, learn_encoder
-from rankad.tables.frames import as_frame
+from rankad.tables.columns import NumberColumn, Strange
+from rankad.tables.encoding import TableEncoder
+from rankad.tables.frames import Untyped, as_frame
+from rankad.tables.kinds import ColumnWarning, Told
+from rankad.tables.learning import LearnedEncoder, learn_encoder
 
 if TYPE_CHECKING:
     from rankad.showing import Explanations
@@ -32,16 +34,17 @@ _ENCODED = (
 
 
 class TableDetector(CalibratedDetector):
-    """A detector on tables: numbers, categories, booleans, missing values.
+    """A detector on tables: numbers, categories, times, booleans, missing values.
 
-    Columns become numbers by a `TableEncoder`, and a detector is fitted on these. A cell such as no nominal
-    row has (a new category, a missing value in a column that was complete, a change of a constant, infinity)
-    is *strange*: its row gets the least score and the least p-value there is.
+    Columns become numbers by a `TableEncoder`, and a detector is fitted on these. Where a column may not be
+    what it looks like, a `ColumnWarning` names it, the cells, and the parameter that settles it. A cell such
+    as no nominal row has (a new category, a missing value in a column that was complete, a change of a
+    constant, text in a column of numbers) is *strange*: its row gets the least score and the least p-value.
 
-    That alone would raise more false alarms than asked for where nominal rows often have something that no
-    other has. So the nominal rows that would have been strange to the others are counted
-    (``encoder_.n_alone``), and count with the least score among those that p-values refer to. Where there are
-    none, a strange row has the p-value 1 / (n + 1).
+    What columns become is learned from nominal rows, and then these calibrate. So each of them calibrates as
+    what it would have been had the others taught the encoder: with the least score if it would have been
+    strange to them (``encoder_.n_alone`` are), or with its category among the rare ones if it is frequent
+    only with this row. Where no row would be strange, a strange row has the p-value 1 / (n + 1).
 
     Parameters
     ----------
@@ -52,10 +55,14 @@ class TableDetector(CalibratedDetector):
         same as ``TableDetector(RankAD(alpha=0.01))``.
     ids, drop : sequence of str
         Columns to leave out: those that name rows, and others.
-    categories : sequence of str
-        Columns to take as categories even if they look like numbers, as zip codes do.
+    numbers, categories, times : sequence of str
+        Columns to take as numbers, as categories (zip codes, say) or as times, whatever they look like.
+    decimal : {".", ","}, optional
+        What stands before decimals in text; by default the cells decide.
+    day_first : bool, optional
+        Whether 03/04/2024 is in April; by default the cells decide.
     min_count : int, default=5
-        Categories of fewer nominal rows share one indicator.
+        Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
 
     Attributes
     ----------
@@ -101,14 +108,22 @@ class TableDetector(CalibratedDetector):
         alpha: float | None = None,
         ids: Sequence[str] = (),
         drop: Sequence[str] = (),
+        numbers: Sequence[str] = (),
         categories: Sequence[str] = (),
+        times: Sequence[str] = (),
+        decimal: str | None = None,
+        day_first: bool | None = None,
         min_count: int = 5,
     ) -> None:
         self.detector = detector
         self._alpha = alpha
         self.ids = ids
         self.drop = drop
+        self.numbers = numbers
         self.categories = categories
+        self.times = times
+        self.decimal = decimal
+        self.day_first = day_first
         self.min_count = min_count
 
     @classmethod
@@ -136,7 +151,7 @@ class TableDetector(CalibratedDetector):
 
         Parameters
         ----------
-        X : polars or pandas DataFrame, pyarrow Table, or dict of columns
+        X : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
         y : ignored
 
         Returns
@@ -167,17 +182,28 @@ class TableDetector(CalibratedDetector):
                 f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}{advice}."
             )
         table = as_frame(X)
-        encoder, alone = learn_encoder(
-            table, ids=self.ids, drop=self.drop, categories=self.categories, min_count=self.min_count
+        if table.height < detector._least_rows:
+            raise ValueError(
+                f"{type(detector).__name__} needs {detector._least_rows} rows or more to learn from, but the "
+                f"table has {table.height}."
+            )
+        told = Told(
+            self.numbers, self.categories, self.times, self.ids, self.drop, self.decimal, self.day_first
         )
+        learned = learn_encoder(X if isinstance(X, Untyped) else table, told, min_count=self.min_count)
+        encoder, alone = learned.encoder, learned.alone
+        for note in encoder.notes:
+            if note.doubt:
+                warnings.warn(note.doubt, ColumnWarning, stacklevel=4)
         rows = encoder.encode(table).rows
         fitted = clone(detector)
         if self._alpha is not None:
             fitted.alpha = self._alpha
+        # Whose scores it will compare with, is asked for.
+        fitted._calibrating_rows = alone[:0]
         fit(fitted, rows)
-        if alone.size:
-            own = fitted.score_samples(rows[alone])
-            fitted.calibration_ = _with_least(fitted.calibration_, own, encoder.n_rows)
+        fitted.calibration_ = _as_learned_from_others(fitted, rows, learned)
+        del fitted._calibrating_rows
         self._take(encoder, fitted)
         # If there are too few rows for any alarm, the detector inside has said so.
         if fitted.alpha * (fitted.calibration_.scores.size + 1) >= 1:
@@ -255,8 +281,11 @@ class TableDetector(CalibratedDetector):
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
         # The law of an order statistic knows the number of scores, not the scores: n_alone changes nothing.
         found = self.detector_._bound(alpha, delta)
-        constant = any(getattr(column, "constant", True) for column in self.encoder_.columns)
-        learned_from_others = self.detector_.recalibrated_ or (self.encoder_.is_plain and not constant)
+        says_strange = any(
+            not isinstance(column, NumberColumn) or column.constant or column.values or column.wall
+            for column in self.encoder_.columns
+        )
+        learned_from_others = self.detector_.recalibrated_ or (self.encoder_.is_plain and not says_strange)
         if found.bound == 0 or learned_from_others:
             return found
         return found._replace(exact=False, theorem=found.theorem + _ENCODED)
@@ -304,21 +333,27 @@ class TableDetector(CalibratedDetector):
     detector_: CalibratedDetector
 
 
-def _with_least(calibration: Calibration, own: Floats, n_rows: int) -> Calibration:
-    """Give the scores of rows that would have been strange to the others the least there is.
+def _as_learned_from_others(
+    detector: CalibratedDetector, rows: Floats, learned: LearnedEncoder
+) -> Calibration:
+    """Give each calibrating row the score that it would have had the others alone taught the encoder.
 
-    Which of the calibrating scores were theirs is not known, nor, where not all rows calibrate, how many of
-    them do; so their share of all rows is taken, and for each the next score that is no lower than what the
-    final detector says of it. That has seen the row, so it says too much rather than too little.
+    The detector that scores the rows which would be encoded otherwise has seen them, but not as such.
     """
-    scores = calibration.scores
-    n_least = min(math.ceil(len(own) * scores.size / n_rows), scores.size)
-    taken: list[int] = []
-    highest = scores.size - 1
-    for place in np.searchsorted(scores, np.sort(own)[::-1][:n_least]):
-        # Every score is taken once; from above, so that there is always one left for the next.
-        highest = min(int(place), highest)
-        taken.append(max(highest, n_least - 1 - len(taken)))
-        highest = taken[-1] - 1
-    kept = np.delete(scores, taken)
-    return Calibration(np.concatenate([np.full(n_least, -LARGEST), kept]), calibration.kind)
+    calibration, calibrating = detector.calibration_, detector._calibrating_rows
+    assert calibrating is not None
+    scores = calibration.scores.copy()
+    others = np.unique(
+        np.concatenate([np.empty(0, dtype=np.int64), *(moved.rows for moved in learned.moved)])
+    )
+    if others.size:
+        encoded = rows[others]
+        for moved in learned.moved:
+            at = np.searchsorted(others, moved.rows)
+            encoded[at, moved.first : moved.first + moved.instead.size] = moved.instead
+        said = np.full(len(rows), np.nan)
+        said[others] = detector.score_samples(encoded)
+        said = said[calibrating]
+        scores = np.where(np.isnan(said), scores, said)
+    scores[np.isin(calibrating, learned.alone)] = -LARGEST
+    return Calibration.from_scores(scores, calibration.kind)

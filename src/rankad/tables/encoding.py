@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats, Ints
-from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, Learned, NumberColumn, Strange
+from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, NumberColumn, Strange
+from rankad.tables.errors import listed
 from rankad.tables.frames import as_frame
-from rankad.tables.numbers import all_numbers
-from rankad.tables.stored import read_columns, read_count, read_names
-from rankad.tables.words import all_dates, has_value
+from rankad.tables.kinds import Told
+from rankad.tables.stored import Note, read_columns, read_count, read_names, read_notes
 
-__all__ = ["Encoded", "LearnedEncoder", "TableEncoder", "learn_encoder"]
+__all__ = ["Encoded", "TableEncoder"]
 
-_SCHEMA = 1
+# Since the second, numbers have a format, and there are times.
+_SCHEMA, _OLDEST = 2, 1
 
 
 class Encoded(NamedTuple):
@@ -50,14 +51,16 @@ class TableEncoder:
     distance one), and so does a missing value. Where there is any indicator, numbers are standardized, so
     that both weigh alike; a table of numbers without gaps is left as it is.
 
+    Of a time, the hour of the day, the weekday and the season become places on circles.
+
     What no nominal row has is not encoded, it is *strange*: a new category, a missing value in a column that
-    was complete, a change of a constant, infinity.
+    was complete, a change of a constant, infinity, text that is no number in a column of numbers.
 
     Attributes
     ----------
-    columns : tuple of NumberColumn, CategoryColumn or EmptyColumn
+    columns : tuple of NumberColumn, CategoryColumn, TimeColumn or EmptyColumn
     ids, dropped : tuple of str
-        Columns left out: those that name rows, and others.
+        Columns left out: those that name rows, and others. Those that were found to be so are among them.
     n_rows : int
         How many nominal rows there were.
     n_alone : int
@@ -65,6 +68,8 @@ class TableEncoder:
         often; see `TableDetector`.
     categories : tuple of str
         Columns that were to be taken as categories, whatever they look like.
+    notes : tuple of Note
+        How each column of the nominal table was understood, and how sure that is.
 
     Examples
     --------
@@ -83,6 +88,7 @@ class TableEncoder:
     n_rows: int
     n_alone: int
     categories: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @classmethod
     def fit(
@@ -91,38 +97,40 @@ class TableEncoder:
         *,
         ids: Sequence[str] = (),
         drop: Sequence[str] = (),
+        numbers: Sequence[str] = (),
         categories: Sequence[str] = (),
+        times: Sequence[str] = (),
+        decimal: str | None = None,
+        day_first: bool | None = None,
         min_count: int = 5,
     ) -> TableEncoder:
         """Learn from a table of nominal rows.
 
-        Numbers, durations (in seconds) and text that can be read as numbers throughout are numbers. Booleans,
-        also as text, categories and other text are categories. Dates and times, also as text, are an error:
-        new rows are later than all nominal ones, so a date as such tells nothing. Turn them into what
-        matters, as the hour of the day.
+        What each column is, is decided by `rankad.tables.kinds.understand`; `notes` says what was decided,
+        and which guesses could be wrong. Parameters are those of `TableDetector`.
 
         Parameters
         ----------
-        frame : polars or pandas DataFrame, pyarrow Table, or dict of columns
-        ids, drop : sequence of str
-            Columns to leave out: those that name rows, and others.
-        categories : sequence of str
-            Columns to take as categories even if they look like numbers, as zip codes do. Text is taken as it
-            is written: "01234" and "1234" are two categories.
+        frame : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
+        ids, drop, numbers, categories, times : sequence of str
+            Columns that are of this kind, whatever they look like.
+        decimal : {".", ","}, optional
+        day_first : bool, optional
         min_count : int
-            Categories of fewer nominal rows share one indicator.
+            Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
         """
-        return learn_encoder(frame, ids=ids, drop=drop, categories=categories, min_count=min_count).encoder
+        from rankad.tables.learning import learn_encoder
 
-    def encode(self, frame: Any, *, first_row: int = 0) -> Encoded:
+        told = Told(numbers, categories, times, ids, drop, decimal, day_first)
+        return learn_encoder(frame, told, min_count=min_count).encoder
+
+    def encode(self, frame: Any) -> Encoded:
         """Turn a table into rows of numbers.
 
         Parameters
         ----------
         frame : polars or pandas DataFrame, pyarrow Table, or dict of columns
             With the columns of the nominal rows, by name, in any order; others are ignored.
-        first_row : int
-            How many rows came before this batch, for error messages.
 
         Returns
         -------
@@ -133,8 +141,8 @@ class TableEncoder:
         absent = [column.name for column in self.columns if column.name not in there]
         if absent:
             raise ValueError(
-                f"the table lacks {_listed(absent)}, which the detector was fitted with; it has "
-                f"{_listed(table.columns) or 'no columns'}."
+                f"the table lacks {listed(absent)}, which the detector was fitted with; it has "
+                f"{listed(table.columns) or 'no columns'}."
             )
         # Column by column in memory, so that each is written in one go; detectors take rows.
         encoded = np.empty((table.height, self.n_encoded), order="F")
@@ -142,7 +150,7 @@ class TableEncoder:
         begin = 0
         for column in self.columns:
             end = begin + column.width
-            strange += column.encode(table[column.name], encoded[:, begin:end], first_row)
+            strange += column.encode(table[column.name], encoded[:, begin:end])
             begin = end
         return Encoded(np.ascontiguousarray(encoded), strange)
 
@@ -165,7 +173,7 @@ class TableEncoder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The source columns that are encoded: all but those without a nominal value."""
+        """The source columns that are encoded: all but those from which there is nothing to learn."""
         return tuple(column.name for column in self.columns if column.width)
 
     @property
@@ -178,15 +186,19 @@ class TableEncoder:
     @property
     def is_plain(self) -> bool:
         """Whether rows are encoded as they are: numbers alone, without gaps."""
-        return all(_is_plain(column) for column in self.columns)
+        return all(is_plain(column) for column in self.columns)
 
     def describe(self) -> list[str]:
         """Say in a line for each column what it became, and how missing values are treated."""
-        lines = [
-            column.describe()
-            + ("; a category because asked for" if column.name in self.categories and column.width else "")
-            for column in self.columns
-        ]
+        notes = {note.name: note for note in self.notes}
+        lines = []
+        for column in self.columns:
+            line = column.describe()
+            if column.name in self.categories and column.width:
+                line += "; a category because asked for"
+            elif column.name in notes and notes[column.name].sure != "sure":
+                line += f"; {notes[column.name].sure}"
+            lines.append(line)
         lines += [f"{name}: names rows, not used" for name in self.ids]
         return lines + [f"{name}: dropped" for name in self.dropped]
 
@@ -198,6 +210,7 @@ class TableEncoder:
             "ids": list(self.ids),
             "dropped": list(self.dropped),
             "categories": list(self.categories),
+            "notes": [note._asdict() for note in self.notes],
             "n_rows": self.n_rows,
             "n_alone": self.n_alone,
         }
@@ -207,12 +220,13 @@ class TableEncoder:
         """Return the encoder that `to_dict` was called on; a ValueError says what is wrong with any other."""
         if not isinstance(stored, dict):
             raise ValueError(f"an encoder must be stored as an object, got {type(stored).__name__}.")
-        if stored.get("schema") != _SCHEMA or isinstance(stored["schema"], bool):
+        schema = stored.get("schema")
+        if not isinstance(schema, int) or isinstance(schema, bool) or not _OLDEST <= schema <= _SCHEMA:
             raise ValueError(
-                f"the encoder is stored in schema {reprlib.repr(stored.get('schema'))}, this rankad reads "
+                f"the encoder is stored in schema {reprlib.repr(schema)}, this rankad reads {_OLDEST} to "
                 f"{_SCHEMA}."
             )
-        columns = read_columns(stored.get("columns"))
+        columns = read_columns(stored.get("columns"), old=schema < _SCHEMA)
         n_rows = read_count("n_rows", stored.get("n_rows"), least=1)
         n_alone = read_count("n_alone", stored.get("n_alone"))
         if n_alone > n_rows:
@@ -220,95 +234,17 @@ class TableEncoder:
         ids, dropped, categories = (
             read_names(name, stored.get(name)) for name in ("ids", "dropped", "categories")
         )
-        wrong = set(categories).difference(c.name for c in columns if not isinstance(c, NumberColumn))
+        wrong = set(categories).difference(
+            c.name for c in columns if isinstance(c, (CategoryColumn, EmptyColumn))
+        )
         if wrong:
             raise ValueError(f"categories names {min(wrong)!r:.200}, which is not stored as one.")
-        return cls(columns, ids, dropped, n_rows, n_alone, categories)
+        notes = () if schema < _SCHEMA else read_notes(stored.get("notes"))
+        return cls(columns, ids, dropped, n_rows, n_alone, categories, notes)
 
 
-class LearnedEncoder(NamedTuple):
-    """An encoder, and the nominal rows that would have been strange to the others."""
-
-    encoder: TableEncoder
-    alone: Ints
-
-
-def learn_encoder(
-    frame: Any, *, ids: Sequence[str], drop: Sequence[str], categories: Sequence[str], min_count: int
-) -> LearnedEncoder:
-    """Learn an encoder from nominal rows: see `TableEncoder.fit`."""
-    table = as_frame(frame)
-    ids, drop = _names("ids", ids, table), _names("drop", drop, table)
-    categories = _names("categories", categories, table)
-    for name in categories:
-        if name in {*ids, *drop}:
-            raise ValueError(
-                f"column {name!r} cannot be a category and be left out, but categories (--category) and "
-                f"{'ids (--id)' if name in ids else 'drop (--drop)'} both name it; take it out of one."
-            )
-    if not isinstance(min_count, int) or isinstance(min_count, bool) or min_count < 1:
-        raise ValueError(f"min_count must be an integer >= 1, got {min_count!r}.")
-    left_out, as_category = {*ids, *drop}, set(categories)
-    used = [name for name in table.columns if name not in left_out]
-    if not used or not table.height:
-        raise ValueError(
-            f"a detector needs rows and columns to learn from, but the table has {table.height} rows and "
-            f"{len(used)} columns (beside ids and dropped ones)."
-        )
-    learned = [_learn(table[name], min_count, is_category=name in as_category) for name in used]
-    columns = [found.column for found in learned]
-    if not any(column.width for column in columns):
-        raise ValueError(
-            "all columns are empty: every nominal value is missing, so there is nothing to learn."
-        )
-    if all(_is_plain(column) for column in columns):
-        columns = [replace(c, center=0.0, scale=1.0) if isinstance(c, NumberColumn) else c for c in columns]
-    alone = np.unique(np.concatenate([found.alone for found in learned]))
-    encoder = TableEncoder(tuple(columns), ids, drop, table.height, alone.size, categories)
-    return LearnedEncoder(encoder, alone)
-
-
-def _is_plain(column: Column) -> bool:
-    return isinstance(column, EmptyColumn) or (isinstance(column, NumberColumn) and not column.missing)
-
-
-def _learn(series: pl.Series, min_count: int, *, is_category: bool) -> Learned:
-    kind, name = series.dtype, series.name
-    if kind == pl.String and not is_category and all_numbers(series):
-        # The most common by far, and dates are no numbers.
-        return NumberColumn.learn(series)
-    is_date = kind.is_temporal() and not isinstance(kind, pl.Duration)
-    if is_date or (kind == pl.String and not is_category and all_dates(series)):
-        raise ValueError(
-            f"column {name!r} holds dates or times ({kind}): new rows are later than all nominal ones, so it "
-            f"tells nothing. Drop it (drop=[{name!r}] or --drop {name}), or turn it into a number, as the "
-            f"hour of the day."
-        )
-    if not has_value(series).any():
-        return Learned(EmptyColumn(name), np.empty(0, dtype=np.int64))
-    text = kind == pl.String
-    is_number = kind.is_numeric() or isinstance(kind, pl.Duration)
-    if not is_category and is_number:
-        return NumberColumn.learn(series)
-    if text or kind.is_numeric() or kind == pl.Boolean or isinstance(kind, (pl.Categorical, pl.Enum)):
-        return CategoryColumn.learn(series, min_count)
-    raise ValueError(
-        f"column {name!r} is of type {kind}, but must hold numbers, booleans or text; drop it "
-        f"(drop=[{name!r}] or --drop {name}), or turn it into one of them."
-    )
-
-
-def _names(parameter: str, names: Sequence[str], table: pl.DataFrame) -> tuple[str, ...]:
-    found = (names,) if isinstance(names, str) else tuple(names)
-    there = set(table.columns)
-    absent = [name for name in found if name not in there]
-    if absent:
-        raise ValueError(
-            f"{parameter} names {_listed(absent)}, which the table lacks; it has {_listed(table.columns)}."
-        )
-    return tuple(dict.fromkeys(found))
-
-
-def _listed(names: Sequence[Any], shown: int = 10) -> str:
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(repr(name) for name in names[:shown]) + more
+def is_plain(column: Column) -> bool:
+    """Tell whether a column is encoded as it is, or not at all."""
+    if isinstance(column, NumberColumn):
+        return not column.missing
+    return not column.width

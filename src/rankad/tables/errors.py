@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
 
-__all__ = ["TableError", "blamed_on", "reason", "shown"]
+__all__ = ["TableError", "blamed_on", "listed", "reason", "shown"]
 
 _CELLS = reprlib.Repr()
 # The remedy comes after the cell, and must not be lost behind some megabytes.
@@ -47,3 +47,13 @@ def shown(cell: Any) -> str:
     ("'much'", 100)
     """
     return _CELLS.repr(cell)
+
+
+def listed(names: Sequence[Any], most: int = 10) -> str:
+    """Write names into a message, the first of many.
+
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more

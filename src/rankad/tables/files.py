@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ import polars as pl
 
 from rankad.tables.arrow import ArrowReader
 from rankad.tables.delimited import DelimitedReader
-from rankad.tables.errors import TableError
+from rankad.tables.errors import TableError, shown
 from rankad.tables.excel import ExcelReader, is_workbook
 from rankad.tables.forks import check_polars
 from rankad.tables.json_arrays import ArrayLines, JsonArrayReader
 from rankad.tables.json_lines import JsonLinesReader
-from rankad.tables.numbers import read_numbers
+from rankad.tables.numbers import is_text, read_numbers, unread
 from rankad.tables.numpy_files import NumpyReader
 from rankad.tables.output import TableWriter, open_output
 from rankad.tables.parquet import ParquetReader
@@ -35,7 +36,9 @@ __all__ = [
     "TableReader",
     "TableWriter",
     "as_numbers",
+    "check_unpacked",
     "file_identity",
+    "held_bytes",
     "open_output",
     "open_table",
 ]
@@ -49,6 +52,9 @@ _LEAST_BATCH_BYTES = 64
 _IDENTITY_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
 _UTF8_MARK = b"\xef\xbb\xbf"
+# Rows that take more memory than this, and so many times what their file has, are there to harm.
+_VIEW_BYTES = 16
+_MOST_UNPACKED, _UNPACKED = 64 << 20, 50
 _MAGIC = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -223,23 +229,31 @@ def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int 
     ----------
     frame : polars DataFrame
     columns : iterable of str
-        In text, an empty cell, NA, N/A, NaN, null and None stand for a missing value.
+        In text, an empty cell, NA, N/A, NaN, null and None stand for a missing value. So does a cell that is
+        no number, of which a warning tells.
     rows_before : int
-        The reader's `rows_before`, so that an error can tell the row.
+        The reader's `rows_before`, so that a warning can tell the row.
 
     Examples
     --------
     >>> as_numbers(pl.DataFrame({"a": ["1.5", "NA"], "b": ["x", "y"]}), ["a"]).rows()
     [(1.5, 'x'), (None, 'y')]
     """
-    try:
-        numbers = [
-            pl.Series(name, read_numbers(frame[name], rows_before), nan_to_null=True) for name in columns
-        ]
-    except pl.exceptions.ColumnNotFoundError as error:
-        raise TableError(f"there is no such column: {error}") from error
-    except ValueError as error:
-        raise TableError(str(error)) from error
+    numbers = []
+    for name in columns:
+        if name not in frame.columns:
+            raise TableError(f"there is no column {name!r}.")
+        series = frame[name]
+        values = read_numbers(series)
+        row = next(iter(unread(series, values)), None) if is_text(series.dtype) else None
+        if row is not None:
+            warnings.warn(
+                f"column {name!r} is written as numbers, but data row {rows_before + row + 1:,} (the first "
+                f"row is 1) has {shown(series[int(row)])}: such cells are left empty. Write "
+                f"CSV to keep them.",
+                stacklevel=2,
+            )
+        numbers.append(pl.Series(name, values, nan_to_null=True))
     return frame.with_columns(numbers)
 
 
@@ -260,6 +274,37 @@ def file_identity(path: str | os.PathLike[str], *, whole: bool = False) -> dict[
     except OSError as error:
         raise TableError(f"Cannot open {os.fspath(path)!r}: {error.strerror}.") from error
     return {"size": about.st_size, "changed": about.st_mtime_ns, "sha256": digest.hexdigest()}
+
+
+def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
+    """Raise where rows that are to be held in memory take far more of it than their file has.
+
+    A few bytes of a compressed file can stand for as many as one likes.
+
+    Parameters
+    ----------
+    path : str or path
+        Of pipes, and of standard input, the size is not known.
+    n_bytes : int
+        What the rows take so far.
+    """
+    if n_bytes <= _MOST_UNPACKED or not os.path.isfile(path):
+        return
+    size = os.path.getsize(path)
+    if n_bytes > _UNPACKED * size:
+        raise TableError(
+            f"{os.fspath(path)} has {size:,} bytes, and its rows take more than {n_bytes >> 20:,} MiB of "
+            f"memory, all of which this needs at once. If that is right, unpack the file first."
+        )
+
+
+def held_bytes(frame: pl.DataFrame) -> int:
+    """Return what a frame takes in memory, its words counted once for every row that has them."""
+    kinds = frame.schema
+    texts = sum(kind == pl.String for kind in kinds.values())
+    words = [name for name, kind in kinds.items() if isinstance(kind, (pl.Categorical, pl.Enum))]
+    long = sum(int(frame[name].cast(pl.String).str.len_bytes().sum() or 0) for name in words)
+    return int(frame.estimated_size()) + _VIEW_BYTES * frame.height * (texts + len(words)) + long
 
 
 class BeginningDigest:

@@ -6,15 +6,21 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["check_polars"]
+from rankad.tables.errors import TableError
+
+__all__ = ["ForkError", "check_polars"]
 
 _threads_at_fork = _threads_left_behind = False
+
+
+class ForkError(TableError, RuntimeError):
+    """A table in a process that was forked from one which had used polars."""
 
 
 def check_polars() -> None:
     """Raise where polars would wait for ever, since this process was forked from one that had used it."""
     if _threads_left_behind:
-        raise RuntimeError(
+        raise ForkError(
             "Tables cannot be used in this process: it was forked from one that had used polars, whose "
             "threads are not in it. Start processes with multiprocessing.get_context('spawn') or "
             "'forkserver', or fork before any table is used. (Arrays can be scored: RankAD needs no polars.)"

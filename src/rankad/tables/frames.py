@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from rankad.tables.forks import check_polars
 
-__all__ = ["as_frame"]
+__all__ = ["Untyped", "as_frame"]
+
+
+class Untyped(NamedTuple):
+    """A frame of text whose types mean nothing, as that of a CSV file: digits may well be numbers.
+
+    Text in any other table was meant to be text.
+    """
+
+    frame: pl.DataFrame
 
 
 def as_frame(table: Any) -> pl.DataFrame:
@@ -34,6 +43,8 @@ def as_frame(table: Any) -> pl.DataFrame:
     [(1.5, 'x'), (2.0, None)]
     """
     check_polars()
+    if isinstance(table, Untyped):
+        return table.frame
     if isinstance(table, pl.DataFrame):
         return table
     if isinstance(table, Mapping):

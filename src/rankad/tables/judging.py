@@ -28,16 +28,18 @@ _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 2_000, 100, 4_000_000
 # Alarms that are explained, and columns of all of these.
 _MOST_ALARMS, _FEWEST_ALARMS, _MOST_REASONS = 200, 20, 20_000
 # A column is named for the alarms if it explains so many of those looked at.
-_LEAST_SHARE, _LEAST_ALARMS = 0.5, 5
+_LEAST_SHARE, _LEAST_ALARMS = 0.5, 2
 # Where nothing else is wrong with the table, a column is named if it is at least so far from nominal ones.
 _LEAST_DISTANCE = 0.1
 # What a column that has not moved counts for, among those that explain alarms.
 _UNMOVED = 0.05
 _MOST_NAMED = 5
+# Less than this share of nominal numbers is beyond either edge.
+_EDGE = 0.002
 
 How: TypeAlias = Literal[
-    "strange", "missing", "swapped", "category", "together", "constant", "goes on", "scaled", "moved",
-    "spread", "other",
+    "strange", "missing", "swapped", "category", "time", "beyond", "together", "constant", "goes on",
+    "scaled", "moved", "spread", "other",
 ]  # fmt: skip
 
 
@@ -56,10 +58,13 @@ class MovedColumn(NamedTuple):
         by have; None where no alarms were looked at.
     blamed : float or None
         The share whose smallest change that makes them nominal has this column in it.
+    beyond : float
+        The share that has a number there at or beyond the edge of nominal ones.
     how : str
         In what way: "strange" cells, "missing" ones, "swapped" with another column, a "category" that comes
-        more or less often, usual values that do not go "together" with those of other columns; the others
-        are those of `rankad.shifts.NumberShift`.
+        more or less often, a "time" of the day or the year, values "beyond" those of nominal rows in the
+        alarms alone, usual values that do not go "together" with those of other columns; the others are
+        those of `rankad.shifts.NumberShift`.
     share, nominal_share : float
         Of strange or missing cells, or of the category.
     value : object
@@ -75,6 +80,7 @@ class MovedColumn(NamedTuple):
     moved: bool
     explains: float | None
     blamed: float | None
+    beyond: float = 0.0
     how: How = "other"
     share: float = 0.0
     nominal_share: float = 0.0
@@ -94,13 +100,14 @@ class TableVerdict(NamedTuple):
         Those to be named, the most important first.
     has_rows : bool
         Whether the model holds nominal rows to compare columns with.
-    n_compared, n_looked : int
-        Rows that were compared with nominal ones, and alarms that were explained.
+    n_moved, n_compared, n_looked : int
+        Columns that moved, rows that were compared with nominal ones, and alarms that were explained.
     """
 
     overall: Verdict
     columns: tuple[MovedColumn, ...]
     has_rows: bool
+    n_moved: int
     n_compared: int
     n_looked: int
 
@@ -153,14 +160,17 @@ class Watch:
         """Return the verdict on all rows seen."""
         overall = judge(self.summary, chance_of(self._detector), self._alpha)
         if not self._has_rows or not self._rows.size:
-            return TableVerdict(overall, (), self._has_rows, 0, 0)
+            return TableVerdict(overall, (), self._has_rows, 0, 0, 0)
         compared = _Compared.of(self._detector, self._rows.rows)
         found: list[Explanation] = []
         too_low = overall.kind in ("more", "some") or overall.shape == "low"
         if too_low and hasattr(self._detector.detector_, "scorer_"):
             found = self._explained(overall.strict_alpha if overall.kind == "some" else self._alpha)
         columns = compared.named(overall, found, self._alpha)
-        return TableVerdict(overall, tuple(columns), True, len(compared.rows), len(found))
+        n_moved = sum(column.moved for column in columns)
+        return TableVerdict(
+            overall, tuple(columns[:_MOST_NAMED]), True, n_moved, len(compared.rows), len(found)
+        )
 
     def _explained(self, level: float | None) -> list[Explanation]:
         found: list[Explanation] = []
@@ -182,8 +192,9 @@ class _Compared:
         strange: Bools,
         cells: dict[str, list[Strange]],
         frames: tuple[pl.DataFrame, pl.DataFrame],
+        times: set[str],
     ) -> None:
-        self.names, self.rows = names, rows
+        self.names, self.rows, self._times = names, rows, times
         self._shifts = dict(zip(names, shifts, strict=True))
         self._strange = {name: strange[:, at] for at, name in enumerate(names)}
         self._cells, (self._scored, self._nominal) = cells, frames
@@ -208,10 +219,13 @@ class _Compared:
                 strange[begin + cell.row, place[cell.column]] = True
                 cells.setdefault(cell.column, []).append(cell)
         strange = strange[order]
-        groups = [*encoder.groups, *(() for _ in range(len(names) - len(encoder.names)))]
+        # A table is of one night or one season: that its times are no others is no move.
+        times = {column.name for column in encoder.columns if _is_time(column)}
+        known = dict(zip(encoder.names, encoder.groups, strict=True))
+        groups = [() if name in times else known.get(name, ()) for name in names]
         shifts = compare_columns(nominal, rows, groups, strange, encoder.n_alone, encoder.n_rows)
         frames = encoder.decode(rows), encoder.decode(nominal)
-        return cls(names, shifts, rows, strange, cells, frames)
+        return cls(names, shifts, rows, strange, cells, frames, times)
 
     def named(self, overall: Verdict, found: list[Explanation], alpha: float) -> list[MovedColumn]:
         """Return the columns to name, the most important first."""
@@ -224,6 +238,7 @@ class _Compared:
                 shift.p_value < COLUMN_LEVEL,
                 alone[name] if found else None,
                 blamed[name] if found else None,
+                self._beyond(name, found),
             )
             for name, shift in self._shifts.items()
         ]
@@ -234,7 +249,7 @@ class _Compared:
             lead = max(columns, key=_importance)
             if max(lead.explains or 0.0, lead.blamed or 0.0) >= _LEAST_SHARE:
                 chosen = [lead, *(column for column in chosen if column.column != lead.column)]
-        return [self._described(column) for column in chosen[:_MOST_NAMED]]
+        return [self._described(column) for column in chosen[:_MOST_NAMED]] + chosen[_MOST_NAMED:]
 
     def _described(self, column: MovedColumn) -> MovedColumn:
         """Say in what way a column has moved."""
@@ -247,8 +262,10 @@ class _Compared:
             example = Counter((cell.what, str(cell.value)) for cell in cells).most_common(1)[0][0]
             value = next(cell.value for cell in cells if (cell.what, str(cell.value)) == example)
             return column._replace(how="strange", share=len(cells) / n, value=value, what=example[0])
+        if name in self._times:
+            return column._replace(how="time")
         if not column.moved:
-            return column._replace(how="together")
+            return column._replace(how="beyond" if column.beyond >= _LEAST_SHARE else "together")
         if name not in self._scored.columns:
             return column
         here, there = self._values(name), self._nominal[name]
@@ -262,6 +279,16 @@ class _Compared:
             numbers = describe_numbers(here.to_numpy(), there.to_numpy())
             return column._replace(how=numbers.kind, numbers=numbers)
         return column._replace(**_category(here, there))
+
+    def _beyond(self, name: str, found: Sequence[Explanation]) -> float:
+        """Return the share of alarms that have a number at or beyond the edge of nominal ones."""
+        if not found or name not in self._nominal.columns or not self._nominal[name].dtype.is_numeric():
+            return 0.0
+        low, high = (self._nominal[name].quantile(share) for share in (_EDGE, 1 - _EDGE))
+        values = [reason.value for one in found for reason in one.reasons if reason.column == name]
+        if low is None or high is None:
+            return 0.0
+        return sum(not low < value < high for value in values if isinstance(value, float)) / len(found)
 
     def _values(self, name: str) -> pl.Series:
         """Return the cells of a column that are not strange."""
@@ -290,6 +317,10 @@ class _Compared:
             return False
         known = set(there.cast(pl.String).to_list())
         return sum(str(word) in known for word in words) > 0.9 * len(words)
+
+
+def _is_time(column: Any) -> bool:
+    return bool(column.kind == "time")
 
 
 def _shares(found: Sequence[Explanation], alpha: float) -> tuple[Counter[str], Counter[str]]:

@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats, Ints
-from rankad.tables.errors import TableError, shown
+from rankad.tables.errors import TableError
+from rankad.tables.formats import PLAIN
 
 __all__ = ["MISSING", "all_numbers", "is_text", "parse", "read_numbers", "unread"]
 
@@ -15,16 +16,14 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 _NO_NUMBERS = [*MISSING, "+nan", "-nan"]
 
 
-def read_numbers(series: pl.Series, first_row: int = 0) -> Floats:
-    """Return a column as float64, NaN where a value is missing.
+def read_numbers(series: pl.Series) -> Floats:
+    """Return a column as float64, NaN where a value is missing or is no number.
 
     Parameters
     ----------
     series : polars Series of shape (n,)
         Numbers, booleans, durations (in seconds) or text. In text, an empty cell, NA, N/A, NaN, null and
-        None stand for a missing value.
-    first_row : int
-        How many rows came before this batch, for error messages.
+        None stand for a missing value; `unread` says which other cells could not be read.
 
     Returns
     -------
@@ -43,17 +42,7 @@ def read_numbers(series: pl.Series, first_row: int = 0) -> Floats:
             f"column {series.name!r} must hold numbers, as it did when the detector was fitted, but is of "
             f"type {kind}; turn it into numbers."
         )
-    numbers = parse(series)
-    if is_text(kind):
-        wrong = unread(series, numbers)
-        if wrong.size:
-            row = int(wrong[0])
-            raise TableError(
-                f"column {series.name!r} must hold numbers, but data row {first_row + row + 1:,} (the first "
-                f"row is 1) has {shown(series[row])}; correct the cell, or leave it empty if the value is "
-                f"missing."
-            )
-    return numbers
+    return parse(series)
 
 
 def all_numbers(series: pl.Series) -> bool:
@@ -69,12 +58,7 @@ def parse(series: pl.Series) -> Floats:
     """Return what can be read as numbers, NaN elsewhere."""
     if not is_text(series.dtype):
         return series.cast(pl.Float64).to_numpy()
-    text = series.cast(pl.String)
-    numbers = text.cast(pl.Float64, strict=False)
-    if numbers.null_count() > text.null_count():
-        # Blanks around a number are rare enough to be looked for only where something could not be read.
-        numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
-    return numbers.to_numpy()
+    return PLAIN.read(series.cast(pl.String)).to_numpy()
 
 
 def unread(series: pl.Series, numbers: Floats) -> Ints:

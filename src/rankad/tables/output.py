@@ -181,7 +181,7 @@ def open_output(
         )
     if neutralize_formulas and format not in ("csv", "tsv"):
         raise TableError(f"formulas are neutralized in CSV and TSV only, and {path} is written as {format}.")
-    streams = path == "-" or is_stream(path)
+    streams, inputs = path == "-" or is_stream(path), list(inputs)
     if path != "-":
         _check(path, inputs, resume=resume and not streams)
     if resume and (streams or compression or format not in _TEXT):
@@ -193,8 +193,10 @@ def open_output(
             )
         if find_spec("pyarrow") is None:
             raise TableError(f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
-        return _ColumnarWriter(PartFile(path), format)
-    destination = Pipe(path) if streams else Resumable(path, fingerprint) if resume else PartFile(path)
+        return _ColumnarWriter(PartFile(path, inputs), format)
+    destination = (
+        Pipe(path) if streams else Resumable(path, fingerprint) if resume else PartFile(path, inputs)
+    )
     try:
         return _TextWriter(destination, format, delimiter, compression, neutralize_formulas)
     except BaseException:

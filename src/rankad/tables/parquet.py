@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rankad.tables.arrow import frame_of
+from rankad.tables.arrow import frame_of, small_parts
 from rankad.tables.arrow_columns import check_types
 from rankad.tables.errors import TableError, blamed_on
 from rankad.tables.reader import TableReader, checked_start
@@ -17,6 +17,10 @@ __all__ = ["ParquetReader"]
 _GUESSED_WIDTH = 8
 # Pages are read one by one; else pyarrow holds whole row groups, of which a file may have one only.
 _BUFFER_BYTES = 1 << 20
+# Texts of a dictionary that has more bytes than this are read once, not for each row that has them.
+_LONG_DICTIONARY = 1 << 20
+# A row group that takes more bytes than this and is so many times as large as the file is there to harm.
+_MOST_PACKED, _PACKED = 64 << 20, 100
 
 
 class ParquetReader(TableReader):
@@ -50,6 +54,12 @@ class ParquetReader(TableReader):
         self.rows = checked_start(start, self.format, "rows")["rows"]
         with blamed_on(self._blame):
             self._file: Any = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+            self._long = self._long_texts()
+            if self._long:
+                self._file.close()
+                self._file = pyarrow.parquet.ParquetFile(
+                    path, pre_buffer=False, buffer_size=_BUFFER_BYTES, read_dictionary=self._long
+                )
             self.columns = list(self._file.schema_arrow.names)
             self.total = self._file.metadata.num_rows
         if len(set(self.columns)) < len(self.columns) or not self.columns:
@@ -57,9 +67,54 @@ class ParquetReader(TableReader):
         check_types(self._file.schema_arrow, path)
         if not 0 <= self.rows <= self.total:
             raise TableError(f"{path} has {self.total:,} rows and no row {self.rows:,}. Begin anew.")
-        width = max(_GUESSED_WIDTH * len(self.columns), size // max(self.total, 1))
+        self._batch_bytes = batch_bytes
+        unpacked = self._checked_unpacked(size)
+        width = max(_GUESSED_WIDTH * len(self.columns), max(size, unpacked) // max(self.total, 1))
         with blamed_on(self._blame):
             self._frames = self._pieces(max(1, batch_bytes // width), self.rows)
+
+    def _long_texts(self) -> list[str]:
+        """Name the columns of text with a large dictionary: read row by row, they may have any size."""
+        from pyarrow import types
+
+        about, long = self._file.metadata, set[str]()
+        texts = {
+            field.name
+            for field in self._file.schema_arrow
+            if types.is_string(field.type) or types.is_binary(field.type)
+        }
+        for at in range(about.num_columns if texts else 0):
+            for group in range(about.num_row_groups):
+                chunk = about.row_group(group).column(at)
+                if chunk.path_in_schema not in texts:
+                    break
+                if any("DICTIONARY" in encoding for encoding in chunk.encodings) and (
+                    chunk.total_uncompressed_size > _LONG_DICTIONARY
+                ):
+                    long.add(chunk.path_in_schema)
+                    break
+        return sorted(long)
+
+    def _checked_unpacked(self, size: int) -> int:
+        """Return how many bytes there are when unpacked; raise for rows that are longer than a batch.
+
+        A page is unpacked as a whole, and a few bytes can be a page of any size.
+        """
+        about, unpacked = self._file.metadata, 0
+        for at in range(about.num_row_groups):
+            group = about.row_group(at)
+            unpacked += max(0, group.total_byte_size)
+            if group.total_byte_size > max(self._batch_bytes * group.num_rows, _LONG_DICTIONARY):
+                raise TableError(
+                    f"{self.name}: rows of {group.total_byte_size // max(1, group.num_rows):,} bytes, and no "
+                    f"row may be longer than {self._batch_bytes:,} (batch_bytes). Leave out the long texts."
+                )
+            if group.total_byte_size > max(_PACKED * size, _MOST_PACKED):
+                raise TableError(
+                    f"{self.name}, of {size:,} bytes, holds {group.total_byte_size:,} in one row group. If "
+                    f"that is right, write it with smaller row groups, or without compression."
+                )
+        return unpacked
 
     @property
     def _blame(self) -> str:
@@ -86,7 +141,14 @@ class ParquetReader(TableReader):
             batch.validate(full=True)
             begin = min(skip, batch.num_rows)
             skip -= begin
-            yield frame_of(batch.slice(begin), self.name)
+            for part in small_parts(batch.slice(begin), self._long, self._batch_bytes):
+                yield frame_of(self._decoded(part), self.name)
+
+    def _decoded(self, batch: Any) -> Any:
+        for name in self._long:
+            at = batch.schema.get_field_index(name)
+            batch = batch.set_column(at, name, batch.column(at).dictionary_decode())
+        return batch
 
     def close(self) -> None:
         """Close the file."""

@@ -44,6 +44,8 @@ class TableReader(ABC):
         Rows handed out so far, with those before the start.
     rows_before : int
         Rows before those of the last batch; they number its rows in messages.
+    typed : bool
+        Whether types of columns mean something. In CSV all cells are text.
     unused : sequence of str
         Names of further arrays in the file, which are not read.
     lines : bytes or None
@@ -62,6 +64,7 @@ class TableReader(ABC):
     compressed: bool = False
     rows: int = 0
     rows_before: int = 0
+    typed: bool = True
     unused: Sequence[str] = ()
     lines: bytes | None = None
     numbers: Collection[str] = ()

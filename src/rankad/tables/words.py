@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
+import numpy as np
 import polars as pl
 
 from rankad.tables.errors import TableError
-from rankad.tables.numbers import MISSING, is_text
+from rankad.tables.numbers import MISSING, is_text, parse
 
-__all__ = ["TRUE_OR_FALSE", "all_booleans", "all_dates", "has_value", "read_words"]
+__all__ = ["TRUE_OR_FALSE", "all_booleans", "has_value", "least_count", "read_words"]
 
 TRUE_OR_FALSE = ("true", "false")
 
-# With the year in full and first or last, and perhaps a time: else versions such as 1.2.3 would be dates.
-_DATE = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\s*\d{1,2}:\d{2}.*)?\s*$"
+# An indicator of its own is for words of one row in so many, at least: the places of rarer ones are so empty
+# that their rows alone would make up the alarms at small rates.
+_ONE_IN = 200
 _HEAD = 100
 
 
@@ -62,12 +65,22 @@ def read_words(series: pl.Series, *, known: Collection[str | None] = (), boolean
     return words
 
 
+def least_count(n_rows: int, min_count: int) -> int:
+    """Return how many rows a word needs for an indicator of its own.
+
+    >>> least_count(300, 5), least_count(5000, 5)
+    (5, 25)
+    """
+    return max(min_count, math.ceil(n_rows / _ONE_IN))
+
+
 def has_value(series: pl.Series) -> pl.Series:
     """Tell which cells of a column are not missing: neither null nor NaN nor a word for these (`MISSING`)."""
-    given = series.is_not_null()
     if series.dtype.is_float():
-        given &= series.is_not_nan().fill_null(False)
-    elif is_text(series.dtype):
+        # By polars it would take ten times as long, which counts where there are many columns.
+        return pl.Series(series.name, ~np.isnan(parse(series)))
+    given = series.is_not_null()
+    if is_text(series.dtype):
         words = series.cast(pl.String).str.strip_chars().str.to_lowercase()
         given &= ~words.is_in(list(MISSING)).fill_null(True)
     return given
@@ -76,11 +89,6 @@ def has_value(series: pl.Series) -> pl.Series:
 def all_booleans(series: pl.Series) -> bool:
     """Tell whether a text column says true and false, in any case, or nothing, throughout."""
     return _throughout(series, r"^\s*(?i:true|false)\s*$")
-
-
-def all_dates(series: pl.Series) -> bool:
-    """Tell whether a text column holds dates throughout, such as 2024-12-31, 31.12.2024 or with a time."""
-    return _throughout(series, _DATE)
 
 
 def _throughout(series: pl.Series, pattern: str) -> bool:

@@ -1,0 +1,142 @@
+"""What a column of numbers is: a measurement, a counter, a time, names of rows, codes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import Floats
+from rankad.tables.times import TimeFormat, epoch_unit
+from rankad.tables.understood import Understood, settle
+from rankad.tables.whole_numbers import (
+    all_whole,
+    are_codes,
+    is_permutation,
+    looks_like_names,
+    never_returns,
+    only_grows,
+    regular_steps,
+)
+from rankad.tables.words import least_count
+
+__all__ = ["of_numbers"]
+
+# By their names, whole numbers that are no amounts.
+_ID_NAMES = frozenset(
+    {"id", "ids", "key", "uid", "nr", "no", "code", "codes", "zip", "plz", "postcode", "phone", "tel"}
+    | {"account", "iban", "port", "sku", "ean", "isbn", "mcc", "serial"}
+)
+_OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
+_TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
+
+
+def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
+    """Say what a column of numbers is: a measurement, a counter, a time, codes."""
+    values = numbers[np.isfinite(numbers)]
+    if not values.size or values.min() == values.max():
+        return Understood(name, "number")
+    span = f"{values.min():.15g} to {values.max():.15g}"
+    grows, whole = only_grows(values), all_whole(values)
+    unit = epoch_unit(values) if np.unique(values).size >= 3 else ""
+    if unit and (grows or _is_named_so(name)):
+        doubt = (
+            f"column {name!r} is taken as a time, in {unit} since 1970 ({span}). "
+            f"{settle(name, 'time', 'number')}"
+        )
+        return Understood(name, "time", "likely", f"{unit} since 1970", doubt, time=TimeFormat(epoch=unit))
+    if whole and _are_days(values):
+        doubt = (
+            f"column {name!r} is taken as a date, year, month and day as one number ({span}). "
+            f"{settle(name, 'time', 'number')}"
+        )
+        why = "year, month and day as one number"
+        return Understood(name, "time", "likely", why, doubt, time=TimeFormat(("compact",)))
+    if grows and (whole or regular_steps(values)):
+        doubt = (
+            f"column {name!r} only {'grows' if values[-1] > values[0] else 'falls'} ({span}): it counts or "
+            f"names rows, and is not learned from. {settle(name, 'id', 'number')}"
+        )
+        return Understood(name, "id", "likely", "it only grows", doubt)
+    if grows:
+        doubt = (
+            f"column {name!r} only {'grows' if values[-1] > values[0] else 'falls'} ({span}), and is taken "
+            f"as a number all the same: new rows may lie beyond all others. {settle(name, 'number', 'id')}"
+        )
+        return Understood(name, "number", "likely", "it only grows", doubt)
+    if not whole:
+        return Understood(name, "number")
+    if is_permutation(values):
+        doubt = (
+            f"column {name!r} holds {values.size:,} whole numbers ({span}) of which none comes twice: it "
+            f"names rows, and is not learned from. {settle(name, 'id', 'number')}"
+        )
+        return Understood(name, "id", "likely", "no value comes twice", doubt)
+    if unit or looks_like_names(values):
+        doubt = (
+            f"column {name!r} holds whole numbers ({span}) that may be {'times' if unit else 'names of rows'}"
+            f", and is taken as a number. {settle(name, 'number', 'time' if unit else 'id')}"
+        )
+        return Understood(name, "number", "unsure", "many digits, seldom the same", doubt)
+    counts = np.unique(values, return_counts=True)[1]
+    if counts.size > 2 and _is_named_like_an_id(name):
+        frequent = counts.max() >= least_count(numbers.size, min_count)
+        taken = "each a category" if frequent else "and are not learned from, as none is frequent"
+        doubt = (
+            f"column {name!r} holds whole numbers ({span}) that by its name are names or codes: {taken}. "
+            + (settle(name, "category", "number") if frequent else settle(name, "id", "number"))
+        )
+        return Understood(name, "category" if frequent else "id", "likely", "by its name", doubt)
+    if are_codes(values):
+        few = ", ".join(f"{value:.15g}" for value in np.unique(values)[:4])
+        few += " ..." if np.unique(values).size > 4 else ""
+        doubt = (
+            f"column {name!r} holds {np.unique(values).size} different whole numbers far apart ({few}): "
+            f"taken as codes, each a category. {settle(name, 'category', 'number')}"
+        )
+        return Understood(name, "category", "likely", "few whole numbers far apart: codes", doubt)
+    if never_returns(values) or _is_year(name, values):
+        doubt = (
+            f"column {name!r} holds {counts.size} different whole numbers ({span}) that may be years or "
+            f"batches, and is taken as a number: new rows may lie beyond all others. "
+            f"{settle(name, 'number', 'id')}"
+        )
+        return Understood(name, "number", "unsure", "numbers of years or batches", doubt)
+    return Understood(name, "number")
+
+
+def _is_year(name: str, values: Floats) -> bool:
+    """Tell whether whole numbers are years, by their name, or as all years of a span in our time."""
+    if _words_of(name) & {"year", "jahr", "yr", "annee", "ano"}:
+        return True
+    different = np.unique(values)
+    recent = different[0] >= _OLDEST_YEAR and different[-1] <= _LATEST_YEAR
+    return bool(different.size >= 3 and recent and different.size == different[-1] - different[0] + 1)
+
+
+def _are_days(values: Floats) -> bool:
+    """Tell whether whole numbers are all days such as 20241231."""
+    if np.unique(values).size < 3 or values.min() < 19_000_101 or values.max() > 21_001_231:
+        return False
+    text = pl.Series(np.unique(values).astype(np.int64)).cast(pl.String)
+    return TimeFormat(("compact",)).read(text).null_count() == 0
+
+
+def _is_named_so(name: str) -> bool:
+    """Tell whether the name of a column says that it holds times."""
+    return bool(_words_of(name) & set(_TIME_NAMES)) or any(word in name.lower() for word in _TIME_NAMES[:4])
+
+
+def _is_named_like_an_id(name: str) -> bool:
+    """Tell whether the name of a column says that its numbers name things."""
+    return bool(_words_of(name) & _ID_NAMES)
+
+
+def _words_of(name: str) -> set[str]:
+    """Return the words of a name such as card_no, cardNo or "card no", in lower case.
+
+    >>> sorted(_words_of("customerId")), sorted(_words_of("ZIP-code"))
+    (['customer', 'id'], ['code', 'zip'])
+    """
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}

@@ -1,0 +1,206 @@
+"""What a column of text is: numbers as people write them, times, categories, names of rows, free text."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import Floats
+from rankad.tables.errors import shown
+from rankad.tables.formats import KNOWN_UNITS, Recognized, recognize
+from rankad.tables.kind_of_numbers import of_numbers
+from rankad.tables.numbers import all_numbers, parse
+from rankad.tables.times import RecognizedTime, recognize_times
+from rankad.tables.understood import (
+    Told,
+    Understood,
+    as_taken,
+    cells_of,
+    counted,
+    is_or_are,
+    option,
+    settle,
+)
+from rankad.tables.whole_numbers import ENOUGH, all_whole, leading_zeros
+from rankad.tables.words import has_value, least_count
+
+__all__ = ["of_text", "of_words"]
+
+# A column is of numbers, or of times, with a few odd cells if at least this share can be read so.
+_MOSTLY = 0.5
+# Text whose cells are numbers with decimals is of numbers where there are so many different ones.
+_MANY = 20
+_NEARLY_ALL = 0.9
+# A year somewhere in a word: 2024-Q1, week 12/2024.
+_PERIOD = r"(?:^|\D)(?:19|20)\d\d(?:\D|$)"
+
+
+def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewhere: str | None) -> Understood:
+    """Say what text is; parameters are those of `rankad.tables.kinds.understand`."""
+    name = series.name
+    comma = "," in (told.decimal, elsewhere)
+    if all_numbers(series) and not (comma and series.str.contains(".", literal=True).any()):
+        # The most common by far.
+        numbers = parse(series)
+        finite = numbers[np.isfinite(numbers)]
+        if not all_whole(finite):
+            return (
+                _typed_decimals(series, finite, min_count) if typed else of_numbers(name, numbers, min_count)
+            )
+        whole = of_numbers(name, numbers, min_count)
+        if whole.kind == "time" or (not typed and not leading_zeros(series)):
+            return whole
+        found = of_words(series, min_count)
+        reason = "typed as text" if typed else "written with leading zeros"
+        doubt = found.doubt or (
+            f"column {name!r} holds digits {reason}: {as_taken(found)}. {settle(name, 'category', 'number')}"
+        )
+        return found._replace(sure="likely", why=f"digits {reason}", doubt=doubt)
+    words = series.filter(has_value(series))
+    times = recognize_times(words, day_first=told.day_first)
+    if times is not None and times.odd.size <= (1 - _MOSTLY) * len(words):
+        return _of_times(series, words, times)
+    numbers_read = recognize(words, decimal=told.decimal, elsewhere=elsewhere)
+    n_odd = numbers_read.odd.size
+    if n_odd <= (1 - _MOSTLY) * len(words):
+        return _of_formatted(series, words, numbers_read, typed, min_count)
+    return of_words(series, min_count, n_numbers=len(words) - n_odd)
+
+
+def _typed_decimals(series: pl.Series, values: Floats, min_count: int) -> Understood:
+    """Text that was meant to be text, but reads as numbers with decimals."""
+    name = series.name
+    if np.unique(values).size >= _MANY:
+        found = of_numbers(name, parse(series), min_count)
+        doubt = found.doubt or (
+            f"column {name!r} is typed as text, but all cells are numbers with decimals: taken as a number. "
+            f"{settle(name, 'number', 'category')}"
+        )
+        return found._replace(sure="likely", why="numbers with decimals, typed as text", doubt=doubt)
+    found = of_words(series, min_count)
+    doubt = found.doubt or (
+        f"column {name!r} is typed as text, but all cells are numbers: {as_taken(found)}. "
+        f"{settle(name, 'category', 'number')}"
+    )
+    return found._replace(sure="likely", why="few different numbers, typed as text", doubt=doubt)
+
+
+def _of_formatted(
+    series: pl.Series, words: pl.Series, found: Recognized, typed: bool, min_count: int
+) -> Understood:
+    """Numbers that are not plainly written, or not all of them."""
+    name, form = series.name, found.format
+    values = form.read(words).drop_nulls().to_numpy()
+    plain_whole = all_whole(values) and form.decimal == "." and not (form.unit or form.thousands)
+    different = np.unique(values).size
+    # A column of few different numbers may be one of names, but for a few odd cells among them.
+    many = different >= _MANY or different >= len(values) / 2 or values.size >= _NEARLY_ALL * len(words)
+    if (typed and plain_whole) or not (many or form.unit or form.decimal == "," or form.thousands):
+        return of_words(series, min_count, n_numbers=values.size)
+    doubts = []
+    if found.odd.size:
+        doubts.append(
+            f"{counted(found.odd.size, 'cell')} of {len(words):,} cannot be read as a number "
+            f"({cells_of(series, words, found.odd)}) and {is_or_are(found.odd.size)} taken as missing"
+        )
+    if found.rival is not None:
+        example = words[int(np.flatnonzero(words.str.contains("[.,]").to_numpy())[0])]
+        first, second = (each.read(pl.Series([example]))[0] for each in (form, found.rival))
+        this = f"--decimal '{form.decimal}' (decimal={form.decimal!r})"
+        other = f"--decimal '{found.rival.decimal}' (decimal={found.rival.decimal!r})"
+        doubts.append(
+            f"{shown(example)} could be {first:.15g} or {second:.15g} and is taken as the first: "
+            f"{this} says so, {other} the other"
+        )
+    if form.unit and form.unit not in KNOWN_UNITS:
+        doubts.append(f"{shown(form.unit)} is taken for a unit")
+    if form.unit and form.bare:
+        n_bare = int((~words.str.contains(form.unit, literal=True)).sum())
+        if n_bare > found.odd.size:
+            doubts.append(
+                f"{form.unit!r} stands in some cells and not in others, which are taken as the same"
+            )
+    if form.accounting:
+        doubts.append("(1) and 1- are taken as -1")
+    inner = of_numbers(name, values, min_count) if not found.odd.size else Understood(name, "number")
+    if inner.kind != "number" and not form.unit and form.decimal == ".":
+        return inner
+    why = form.describe()
+    if not doubts:
+        return Understood(name, "number", "sure", why, inner.doubt, form)
+    doubt = f"column {name!r} is taken as a number{', ' + why if why else ''}: {'; '.join(doubts)}. "
+    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    sure = "unsure" if found.rival is not None or found.odd.size > 0.1 * len(words) else "likely"
+    return Understood(
+        name, "number", sure, why, doubt + settle(name, "number", "category"), form, odd_words=odd
+    )
+
+
+def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Understood:
+    name = series.name
+    form, doubts = found.format, []
+    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    if found.odd.size:
+        doubts.append(
+            f"{counted(found.odd.size, 'cell')} of {len(words):,} cannot be read as a time "
+            f"({cells_of(series, words, found.odd)}) and {is_or_are(found.odd.size)} taken as missing"
+        )
+    if found.ambiguous:
+        doubts.append(
+            f"{shown(words[0])} could have the day or the month first and is taken with the day first: "
+            f"--day-first (day_first=True) says so, --month-first (day_first=False) the other"
+        )
+    if len(form.orders) > 1:
+        doubts.append(f"times are written in several ways ({form.describe()})")
+    if any("short" in order for order in form.orders):
+        doubts.append("years of two digits are taken as 20..")
+    hours = form.read(words).dt.hour().max()
+    if form.orders == ("clock",) and isinstance(hours, int) and hours < 12:
+        doubts.append("these are taken as times of day, though they could be durations")
+    if not doubts:
+        return Understood(name, "time", "sure", form.describe(), time=form)
+    doubt = f"column {name!r} is taken as a time: {'; '.join(doubts)}. {settle(name, 'time', 'category')}"
+    return Understood(name, "time", "likely", form.describe(), doubt, time=form, odd_words=odd)
+
+
+def of_words(series: pl.Series, min_count: int, *, n_numbers: int = 0) -> Understood:
+    """Say whether words are categories, names of rows or free text."""
+    name = series.name
+    words = series.cast(pl.String).filter(has_value(series))
+    counts = words.value_counts(sort=True)["count"]
+    different = len(counts)
+    if int(counts[0]) < least_count(len(series), min_count):
+        unique = different == len(words)
+        spaced = bool(words.str.contains(r"\S\s+\S").any())
+        kind = "id" if unique and not spaced else "text"
+        what = "it names rows" if kind == "id" else "free text, or names of many things"
+        hint = f", of which {n_numbers:,} are numbers" if n_numbers else ""
+        doubt = (
+            f"column {name!r} has {different:,} different values in {len(words):,} rows{hint}, none of them "
+            f"in as many as {least_count(len(series), min_count)} rows: {what}, and is not learned from. "
+            f"If so, say {option(name, 'id')} or {option(name, 'drop')}; "
+            + (f"if it is a number, {option(name, 'number')}; " if n_numbers else "")
+            + f"to learn from its commonest words, {option(name, 'category')}"
+            + ("." if int(counts[0]) >= min_count else " with a lower --min-count (min_count).")
+        )
+        return Understood(name, kind, "likely", f"{different:,} different values", doubt)
+    if n_numbers:
+        numbers = parse(words)
+        at = np.flatnonzero(np.isnan(numbers))[:1]
+        odd = f", others not ({cells_of(series, words, at)})" if at.size else ""
+        doubt = (
+            f"column {name!r} is taken as a category, though {n_numbers:,} of {len(words):,} cells are "
+            f"numbers{odd}. {settle(name, 'category', 'number')}"
+        )
+        return Understood(name, "category", "unsure", "numbers and words", doubt)
+    n_runs = int((words != words.shift()).fill_null(True).sum())
+    periods = bool(words.str.contains(_PERIOD).mean() == 1.0) and different >= 3
+    if periods or (different >= 3 and len(words) >= ENOUGH and n_runs == different < len(words)):
+        doubt = (
+            f"column {name!r} holds {different:,} words that "
+            + ("have years in them" if periods else "come one after the other, and none again")
+            + f" ({shown(words[0])} ... {shown(words[-1])}), and is taken as a category: new rows may have "
+            f"new ones. {settle(name, 'category', 'id')}"
+        )
+        return Understood(name, "category", "likely", "words that may be periods or batches", doubt)
+    return Understood(name, "category")

@@ -1,0 +1,89 @@
+"""What columns have in common: strange cells, and what rows would be had others alone taught."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from rankad.tables.columns import Column
+
+__all__ = [
+    "INDICATOR",
+    "INFINITE",
+    "MISSING_HERE",
+    "NEW_CATEGORY",
+    "NEW_VALUE",
+    "NOT_CONSTANT",
+    "NOT_EMPTY",
+    "NOT_POSITIVE",
+    "NO_NUMBER",
+    "NO_TIME",
+    "Learned",
+    "Strange",
+    "strange_cells",
+]
+
+# Two rows of different categories are at distance one.
+INDICATOR = math.sqrt(0.5)
+
+MISSING_HERE = "missing, but in no nominal row"
+INFINITE = "infinite"
+NO_NUMBER = "not a number, as nominal cells are"
+NO_TIME = "not a time, as nominal cells are"
+NOT_CONSTANT = "other than the one value of all nominal rows"
+NEW_VALUE = "not among the few values of nominal rows"
+NOT_POSITIVE = "of a sign that no nominal value has"
+NEW_CATEGORY = "not among the categories of nominal rows"
+NOT_EMPTY = "a value, but missing in all nominal rows"
+
+
+class Strange(NamedTuple):
+    """A cell such as no nominal row has.
+
+    Attributes
+    ----------
+    row : int
+        Counted from 0 in the table that was encoded.
+    column : str
+    what : str
+        Why it is strange, to be read after the value.
+    value : Any
+        The cell as it came; None where it is missing.
+    """
+
+    row: int
+    column: str
+    what: str
+    value: Any
+
+
+class Learned(NamedTuple):
+    """A column as learned, and what nominal rows would be had they not been there.
+
+    Attributes
+    ----------
+    column : Column
+    alone : ndarray of int
+        The rows that would be strange.
+    moved : ndarray of int
+        The rows that would be encoded otherwise.
+    instead : ndarray of shape (width,)
+        As what these would be encoded.
+    """
+
+    column: Column
+    alone: Ints
+    moved: Ints = np.empty(0, dtype=np.int64)
+    instead: Floats = np.empty(0)
+
+
+def strange_cells(series: pl.Series, rows: Ints, what: str) -> list[Strange]:
+    """Return some cells of a column as strange ones."""
+    values = [None if value != value else value for value in series.gather(rows).to_list()]
+    return [Strange(int(row), series.name, what, value) for row, value in zip(rows, values, strict=True)]

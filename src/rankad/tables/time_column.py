@@ -1,0 +1,161 @@
+"""A column of times, and what becomes of it: hour, weekday and season, each a place on a circle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from rankad._arrays import Floats, Ints
+from rankad.tables.errors import TableError
+from rankad.tables.numbers import is_text
+from rankad.tables.strange import INDICATOR, MISSING_HERE, NO_TIME, Learned, Strange, strange_cells
+from rankad.tables.times import TimeFormat, fractions, label, parts_of
+from rankad.tables.words import has_value
+
+__all__ = ["TimeColumn"]
+
+_TURN = 2 * math.pi
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """Times: sine and cosine of the hour of the day, the weekday and the day of the year.
+
+    Never the time itself: new rows are later than all nominal ones. And only what varies and could come round
+    again in the time that nominal rows span.
+
+    Attributes
+    ----------
+    name : str
+    parts : tuple of str
+        Those of "hour", "weekday" and "month" that are learned from; maybe none.
+    missing : bool
+        Whether nominal rows had missing values, so that there is an indicator.
+    format : TimeFormat
+        How times are written in text and in numbers.
+    odd_words : tuple of str
+        Words in nominal cells that are no times; they count as missing. Any other word is strange.
+
+    Examples
+    --------
+    >>> cells = [f"2024-{month:02d}-01 0{month % 3}:30" for month in range(1, 13)]
+    >>> column = TimeColumn.learn(pl.Series("t", cells), TimeFormat(("ymd",))).column
+    >>> column.parts, column.cells(pl.Series(["2025-03-01 12:00"]))
+    (('hour', 'weekday'), ['12:00, Saturday'])
+    """
+
+    kind: ClassVar[str] = "time"
+    name: str
+    parts: tuple[str, ...]
+    missing: bool
+    format: TimeFormat
+    odd_words: tuple[str, ...] = ()
+
+    @classmethod
+    def learn(cls, series: pl.Series, format: TimeFormat, odd_words: tuple[str, ...] = ()) -> Learned:
+        """Learn from nominal cells, of which at least one is a time."""
+        times = format.read(series)
+        absent = np.flatnonzero(times.is_null().to_numpy())
+        alone = absent if absent.size == 1 else absent[:0]
+        if odd_words:
+            words = series.cast(pl.String)
+            counts = words.filter(words.is_in(odd_words)).value_counts()
+            once = [word for word, n in counts.iter_rows() if n == 1]
+            alone = np.union1d(alone, np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
+        column = cls(series.name, parts_of(times), absent.size > 0, format, odd_words)
+        return Learned(column, alone)
+
+    @property
+    def width(self) -> int:
+        """How many encoded columns there are."""
+        return 2 * len(self.parts) + (self.missing and bool(self.parts))
+
+    def times(self, series: pl.Series) -> pl.Series:
+        """Return cells as times on the wall clock, null where one is missing or cannot be read."""
+        kind = series.dtype
+        if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Boolean) or isinstance(kind, pl.Duration):
+            raise TableError(
+                f"column {series.name!r} must hold times, as it did when the detector was fitted, but is of "
+                f"type {kind}; turn it into times."
+            )
+        return self.format.read(series)
+
+    def cells(self, series: pl.Series) -> list[Any]:
+        """Return the cells as they are shown: the parts that matter, or as they came."""
+        times = self.times(series)
+        found = fractions(times)
+        shown: list[Any] = [
+            ", ".join(label(part, found[part][row]) for part in self.parts)
+            if self.parts and not math.isnan(found["hour"][row])
+            else None
+            for row in range(len(series))
+        ]
+        for row in self._unreadable(series, times):
+            shown[row] = series[int(row)]
+        return shown
+
+    def _unreadable(self, series: pl.Series, times: pl.Series) -> Ints:
+        rows = np.flatnonzero((times.is_null() & has_value(series)).to_numpy())
+        if rows.size and self.odd_words and is_text(series.dtype):
+            rows = rows[~series.cast(pl.String).gather(rows).is_in(self.odd_words).to_numpy()]
+        return rows
+
+    def encode(self, series: pl.Series, out: Floats) -> list[Strange]:
+        """Write n cells into `out`, of shape (n, width), and return the strange ones."""
+        times = self.times(series)
+        absent = times.is_null().to_numpy()
+        wrong = self._unreadable(series, times)
+        strange = strange_cells(series, wrong, NO_TIME)
+        if not self.missing:
+            gone = absent.copy()
+            gone[wrong] = False
+            strange += strange_cells(series, np.flatnonzero(gone), MISSING_HERE)
+        found = fractions(times)
+        for at, part in enumerate(self.parts):
+            angle = _TURN * np.where(absent, 0.0, found[part])
+            out[:, 2 * at] = np.where(absent, 0.0, np.cos(angle))
+            out[:, 2 * at + 1] = np.where(absent, 0.0, np.sin(angle))
+        if self.missing and self.parts:
+            out[:, -1] = absent * INDICATOR
+        return strange
+
+    def decode(self, encoded: Floats) -> pl.Series:
+        """Return in words the hours, weekdays and months that encoded cells are nearest to."""
+        angles = [np.arctan2(encoded[:, 2 * at + 1], encoded[:, 2 * at]) for at in range(len(self.parts))]
+        words: list[str | None] = [
+            ", ".join(
+                label(part, float(angle[row] / _TURN % 1.0))
+                for part, angle in zip(self.parts, angles, strict=True)
+            )
+            for row in range(len(encoded))
+        ]
+        text = pl.Series(self.name, words if self.parts else [None] * len(encoded), dtype=pl.String)
+        if self.missing and self.parts:
+            text = text.set(pl.Series(encoded[:, -1] > INDICATOR / 2), None)
+        return text
+
+    def describe(self) -> str:
+        """Say in one line what the column became."""
+        what = f"a time, {self.format.describe()}" if self.format.describe() else "a time"
+        if self.parts:
+            names = {"hour": "hour of the day", "weekday": "weekday", "month": "season"}
+            what += f"; learned from: {', '.join(names[part] for part in self.parts)}"
+        else:
+            what += "; nothing in it comes round often enough to be learned from"
+        return f"{self.name}: {what}; " + (
+            "missing has an indicator"
+            if self.missing and self.parts
+            else "missing is nothing special"
+            if self.missing
+            else "missing is strange"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what can be written as JSON."""
+        stored = asdict(self) | {"parts": list(self.parts), "odd_words": list(self.odd_words)}
+        stored["format"] = {"orders": list(self.format.orders), "epoch": self.format.epoch}
+        return {"kind": self.kind, **stored}

@@ -1,0 +1,594 @@
+"""Small tables as people have them, made by code, with what each column is.
+
+`TABLES` has a generator for each. A column's answer is its kind, and "!" after it where nobody could be sure,
+so that a warning must name it. Where there is no "!", a warning is allowed too; silence is allowed only where
+the column is taken for what it is.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+import string
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+N = 240
+
+
+class Column(NamedTuple):
+    """Cells, and what they are: "number", "category", "time", "id", "text" or "empty".
+
+    Numbers and times may come with what the first cell stands for.
+    """
+
+    cells: Any
+    kind: str
+    first: Any = None
+
+
+class Table(NamedTuple):
+    """Columns by name, as of a file without types such as CSV, or of one with types."""
+
+    columns: dict[str, Column]
+    typed: bool = False
+
+    def frame(self) -> pl.DataFrame:
+        made = pl.DataFrame({name: pl.Series(name, column.cells) for name, column in self.columns.items()})
+        return made if self.typed else made.cast(pl.String)
+
+
+TABLES: dict[str, Callable[[np.random.Generator], Table]] = {}
+
+
+def table(make: Callable[[np.random.Generator], Table]) -> Callable[[np.random.Generator], Table]:
+    TABLES[make.__name__] = make
+    return make
+
+
+def tables(seed: int) -> list[tuple[str, Table]]:
+    return [(name, make(np.random.default_rng([seed, at]))) for at, (name, make) in enumerate(TABLES.items())]
+
+
+def moments(rng, days=400, n=N):
+    """Draw times in order, over so many days."""
+    seconds = np.sort(rng.choice(days * 86_400, size=n, replace=False))
+    begin = datetime.datetime(2023, 2, 3)
+    return [begin + datetime.timedelta(seconds=int(each)) for each in seconds]
+
+
+def midnight(time):
+    return time.replace(hour=0, minute=0, second=0)
+
+
+def floats(rng, mean=70.0, spread=5.0, n=N):
+    return np.round(rng.normal(mean, spread, size=n), 2).tolist()
+
+
+def one(cells, kind, first=None, *, typed=False, **others):
+    return Table({"c": Column(cells, kind, first), **others}, typed)
+
+
+def comma(value, digits=1):
+    return f"{value:.{digits}f}".replace(".", ",")
+
+
+def thousands(value, mark, decimal="."):
+    return f"{value:,.2f}".replace(",", "#").replace(".", decimal).replace("#", mark)
+
+
+# ------------------------------------------------------------------------------ whole tables, as in the wild
+
+
+@table
+def sensor_log(rng):
+    speed, vibration = floats(rng), np.abs(rng.normal(1.5, 0.4, size=N)).tolist()
+    status = rng.choice(["ok", "warm"], p=[0.9, 0.1], size=N).tolist()
+    times = moments(rng)
+    return Table(
+        {
+            "zeit": Column([f"{t:%d.%m.%Y %H:%M}" for t in times], "time", times[0].replace(second=0)),
+            "speed": Column([comma(v, 2) for v in speed], "number", speed[0]),
+            "vibration": Column([comma(v, 3) for v in vibration], "number", round(vibration[0], 3)),
+            "status": Column(status, "category"),
+        }
+    )
+
+
+@table
+def card_transactions(rng):
+    amounts = np.round(np.exp(rng.normal(3, 1, size=N)), 2).tolist()
+    return Table(
+        {
+            "tx_id": Column(list(range(100_000, 100_000 + N)), "id!"),
+            "epoch": Column([int(t.timestamp()) for t in moments(rng)], "time!"),
+            "amount": Column(amounts, "number", amounts[0]),
+            "zip": Column(rng.choice(["01067", "80331", "10115", "20095"], size=N).tolist(), "category"),
+            "mcc": Column(rng.choice([5411, 5812, 4111, 5999], size=N).tolist(), "category!"),
+            "card": Column([f"{x:016x}" for x in rng.integers(0, 2**60, size=N)], "id!"),
+        },
+        typed=True,
+    )
+
+
+@table
+def web_log(rng):
+    times = moments(rng, days=30)
+    ips = [".".join(map(str, rng.integers(1, 255, size=4))) for _ in range(N)]
+    agents = [f"Agent {rng.integers(10**6)} like no other" for _ in range(N)]
+    return Table(
+        {
+            "time": Column([f"{t:%d/%b/%Y:%H:%M:%S} +0000" for t in times], "time", times[0]),
+            "ip": Column(ips, "id!"),
+            "method": Column(rng.choice(["GET", "POST"], size=N).tolist(), "category"),
+            "status": Column(rng.choice([200, 301, 404, 500], size=N).tolist(), "category!"),
+            "bytes": Column(rng.integers(200, 90_000, size=N).tolist(), "number"),
+            "agent": Column(agents, "text!"),
+        },
+        typed=True,
+    )
+
+
+@table
+def german_invoice(rng):
+    sums = rng.uniform(1, 9_000, size=N).round(2).tolist()
+    whole = [f"{v // 1000}.{v % 1000:03d}" for v in rng.integers(1_000, 9_999, size=N)]
+    return Table(
+        {
+            "betrag": Column([thousands(v, ".", ",") for v in sums], "number", sums[0]),
+            "menge": Column(whole, "number!", float(whole[0].replace(".", ""))),
+        }
+    )
+
+
+# ------------------------------------------------------------------------------ numbers
+
+
+@table
+def plain_floats(rng):
+    return one(cells := floats(rng), "number", cells[0])
+
+
+@table
+def plain_integers(rng):
+    return one(cells := rng.poisson(50, size=N).tolist(), "number", cells[0])
+
+
+@table
+def decimal_commas(rng):
+    values = floats(rng)
+    return one([comma(v) for v in values], "number", round(values[0], 1))
+
+
+@table
+def thousands_with_commas(rng):
+    values = rng.uniform(10, 2e6, size=N).round(2).tolist()
+    return one([f"{v:,.2f}" for v in values], "number", values[0])
+
+
+@table
+def commas_that_could_be_either(rng):
+    return one([f"{v // 1000},{v % 1000:03d}" for v in rng.integers(10_000, 999_999, size=N)], "number!")
+
+
+@table
+def swiss_thousands(rng):
+    values = rng.uniform(10, 2e6, size=N).round(2).tolist()
+    return one([thousands(v, "'") for v in values], "number", values[0])
+
+
+@table
+def french_thousands(rng):
+    values = rng.uniform(1e4, 2e6, size=N).round(2).tolist()
+    return one([thousands(v, "\N{NARROW NO-BREAK SPACE}", ",") for v in values], "number", values[0])
+
+
+@table
+def per_cent(rng):
+    values = floats(rng)
+    return one([f"{v:.1f}%" for v in values], "number", round(values[0], 1))
+
+
+@table
+def millimetres_per_second(rng):
+    values = floats(rng)
+    return one([f"{v:.1f} mm/s" for v in values], "number", round(values[0], 1))
+
+
+@table
+def an_unknown_unit(rng):
+    return one([f"{v:.1f} zorks" for v in floats(rng)], "number!")
+
+
+@table
+def a_unit_in_some_cells(rng):
+    return one([f"{v:.1f} V" if at % 3 else f"{v:.1f}" for at, v in enumerate(floats(rng))], "number!")
+
+
+@table
+def two_units(rng):
+    return one(
+        [f"{v:.1f} kWh" if at % 5 else f"{v / 1e3:.4f} MWh" for at, v in enumerate(floats(rng))], "number!"
+    )
+
+
+@table
+def euros(rng):
+    values = floats(rng)
+    return one([f"€ {abs(v):.2f}" for v in values], "number", abs(values[0]))
+
+
+@table
+def dollars_below_zero(rng):
+    values = rng.normal(0, 50, size=N).round(2).tolist()
+    return one([f"-${-v:.2f}" if v < 0 else f"${v:.2f}" for v in values], "number", values[0])
+
+
+@table
+def in_parentheses(rng):
+    values = rng.normal(0, 50, size=N).round(2).tolist()
+    return one([f"({-v:.2f})" if v < 0 else f"{v:.2f}" for v in values], "number!", values[0])
+
+
+@table
+def minus_at_the_end(rng):
+    values = rng.normal(0, 50, size=N).round(2).tolist()
+    return one([f"{-v:.2f}-" if v < 0 else f"{v:.2f}" for v in values], "number!", values[0])
+
+
+@table
+def unicode_minus(rng):
+    values = rng.normal(0, 50, size=N).round(2).tolist()
+    return one([f"{v:.2f}".replace("-", "\N{MINUS SIGN}") for v in values], "number", values[0])
+
+
+@table
+def scientific(rng):
+    cells = [f"{v:.3e}" for v in np.exp(rng.normal(0, 9, size=N))]
+    return one(cells, "number", float(cells[0]))
+
+
+@table
+def one_error(rng):
+    cells = list(map(str, floats(rng)))
+    cells[77] = "ERR"
+    return one(cells, "number!", float(cells[0]))
+
+
+@table
+def a_few_words(rng):
+    cells = [
+        str(v) if rng.random() > 0.05 else str(rng.choice(["off", "n.a.", "-", "??"])) for v in floats(rng)
+    ]
+    return one(["70.5", *cells[1:]], "number!", 70.5)
+
+
+@table
+def error_among_decimal_commas(rng):
+    cells = [comma(v) for v in floats(rng)]
+    cells[3] = "#REF!"
+    return one(cells, "number!")
+
+
+@table
+def commas_and_points_mixed(rng):
+    return one([comma(v, 2) if at % 4 else f"{v:.2f}" for at, v in enumerate(floats(rng))], "number!")
+
+
+@table
+def missing_words(rng):
+    cells = [str(v) if rng.random() > 0.3 else str(rng.choice(["NA", "", "null"])) for v in floats(rng)]
+    return one(["71.25", *cells[1:]], "number", 71.25)
+
+
+@table
+def mostly_empty(rng):
+    return one([v if at % 40 == 0 else None for at, v in enumerate(floats(rng))], "number")
+
+
+@table
+def nothing_at_all(rng):
+    return one([None] * N, "empty", other=Column(floats(rng), "number"))
+
+
+@table
+def a_constant(rng):
+    return one([7] * N, "number", 7.0)
+
+
+@table
+def zeros_and_ones(rng):
+    return one(rng.integers(0, 2, size=N).tolist(), "number")
+
+
+@table
+def grades(rng):
+    return one(rng.integers(1, 7, size=N).tolist(), "number")
+
+
+@table
+def decimals_typed_as_text(rng):
+    return one([f"{v:.2f}" for v in floats(rng)], "number!", typed=True)
+
+
+# ------------------------------------------------------------------------------ ids and counters
+
+
+@table
+def running_number(rng):
+    return one(list(range(1, N + 1)), "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def running_number_shuffled(rng):
+    return one(rng.permutation(N).tolist(), "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def order_numbers_that_repeat(rng):
+    return one(
+        np.sort(rng.integers(5_000, 5_000 + 2 * N, size=N)).tolist(),
+        "id!",
+        other=Column(floats(rng), "number"),
+    )
+
+
+@table
+def seconds_since_the_start(rng):
+    return one([round(0.1 * at, 1) for at in range(N)], "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def odometer(rng):
+    return one(np.cumsum(rng.integers(1, 90, size=N)).tolist(), "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def sorted_by_a_measurement(rng):
+    return one(np.sort(np.exp(rng.normal(0, 2, size=N))).tolist(), "number!")
+
+
+@table
+def account_numbers(rng):
+    return one(rng.choice(9 * 10**9, size=N, replace=False) + 10**9, "number!")
+
+
+@table
+def invoice_names(rng):
+    return one([f"INV-{at:06d}" for at in range(N)], "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def uuids(rng):
+    words = random.Random(int(rng.integers(2**31)))
+    made = ["".join(words.choices("0123456789abcdef", k=32)) for _ in range(N)]
+    return one(made, "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def zero_padded_counter(rng):
+    return one([f"{at:05d}" for at in range(N)], "id!", other=Column(floats(rng), "number"))
+
+
+# ------------------------------------------------------------------------------ codes and categories
+
+
+@table
+def http_status(rng):
+    return one(rng.choice([200, 201, 304, 404, 500], size=N).tolist(), "category!")
+
+
+@table
+def zip_codes(rng):
+    return one(rng.choice(["01067", "04109", "80331"], size=N).tolist(), "category!")
+
+
+@table
+def zip_codes_typed(rng):
+    return one(rng.choice(["10115", "20095", "80331"], size=N).tolist(), "category!", typed=True)
+
+
+@table
+def versions(rng):
+    return one(rng.choice(["1.2.3", "1.10.0", "2.0.1"], size=N).tolist(), "category")
+
+
+@table
+def versions_of_two_parts(rng):
+    return one(rng.choice(["1.2", "1.10", "2.0"], size=N).tolist(), "category!", typed=True)
+
+
+@table
+def hexadecimal(rng):
+    return one(rng.choice(["0x1F", "0x2A", "0xFF"], size=N).tolist(), "category")
+
+
+@table
+def phone_numbers(rng):
+    return one([f"+49 {rng.integers(150, 180)} {rng.integers(10**6, 10**7)}" for _ in range(N)], "text!")
+
+
+@table
+def ip_addresses(rng):
+    return one(rng.choice(["10.0.0.1", "10.0.0.2", "192.168.1.7"], size=N).tolist(), "category")
+
+
+@table
+def yes_and_no(rng):
+    return one(rng.choice(["yes", "no"], size=N).tolist(), "category")
+
+
+@table
+def true_and_false(rng):
+    return one(rng.choice(["TRUE", "false"], size=N).tolist(), "category")
+
+
+@table
+def numbers_and_words(rng):
+    words = rng.choice(["low", "high", "3", "7"], p=[0.4, 0.3, 0.2, 0.1], size=N)
+    return one(words.tolist(), "category!")
+
+
+@table
+def letters_with_numbers(rng):
+    return one([f"{rng.choice(list('ABC'))}{rng.integers(1, 4)}" for _ in range(N)], "category")
+
+
+@table
+def sizes(rng):
+    return one(rng.choice(["S", "M", "L", "XL"], size=N).tolist(), "category")
+
+
+@table
+def free_text(rng):
+    words = ["pump", "was", "loud", "today", "and", "hot", "again", "checked"]
+    return one(
+        [" ".join(rng.choice(words, size=6)) for _ in range(N)], "text!", other=Column(floats(rng), "number")
+    )
+
+
+@table
+def many_names(rng):
+    made = ["".join(rng.choice(list(string.ascii_lowercase), size=2)) for _ in range(N)]
+    return one(made, "text!", other=Column(floats(rng), "number"))
+
+
+@table
+def setpoints(rng):
+    return one(rng.choice([870, 1450, 2900], size=N).tolist(), "number")
+
+
+@table
+def customer_ids_that_repeat(rng):
+    ids = rng.integers(4_000, 4_010, size=N).tolist()
+    return one(floats(rng), "number", customer_id=Column(ids, "category!"))
+
+
+@table
+def many_customer_ids_that_repeat(rng):
+    return one(floats(rng), "number", customerId=Column(rng.integers(4_000, 4_900, size=N).tolist(), "id!"))
+
+
+@table
+def years_in_order(rng):
+    return one(np.sort(rng.integers(2019, 2024, size=N)).tolist(), "number!")
+
+
+@table
+def years_in_no_order(rng):
+    return one(rng.integers(2019, 2024, size=N).tolist(), "number!")
+
+
+@table
+def batches_in_order(rng):
+    return one([f"batch {chr(65 + at // 30)}" for at in range(N)], "category!")
+
+
+@table
+def quarters(rng):
+    return one(rng.choice(["2023-Q1", "2023-Q2", "2023-Q3"], size=N).tolist(), "category!")
+
+
+@table
+def years_and_months(rng):
+    return one([f"{t:%Y-%m}" for t in moments(rng)], "time", other=Column(floats(rng), "number"))
+
+
+@table
+def typed_thousands(rng):
+    return one([f"{v:,}" for v in rng.integers(10**3, 10**7, size=N)], "number", typed=True)
+
+
+@table
+def ports(rng):
+    made = rng.choice([80, 443, 8080, 22], size=N).tolist()
+    return one(floats(rng), "number", port=Column(made, "category!"))
+
+
+@table
+def whole_floats_with_gaps(rng):
+    values = [float(v) if at % 9 else None for at, v in enumerate(rng.poisson(300, size=N))]
+    return one(values, "number", typed=True)
+
+
+# ------------------------------------------------------------------------------ times
+
+
+@table
+def iso_dates(rng):
+    times = moments(rng)
+    return one([f"{t:%Y-%m-%d}" for t in times], "time", midnight(times[0]))
+
+
+@table
+def iso_times_with_zone(rng):
+    times = moments(rng)
+    return one([f"{t:%Y-%m-%dT%H:%M:%S}+02:00" for t in times], "time", times[0])
+
+
+@table
+def german_dates(rng):
+    times = moments(rng)
+    return one([f"{t:%d.%m.%Y}" for t in times], "time", midnight(times[0]))
+
+
+@table
+def american_dates(rng):
+    times = moments(rng)
+    return one([f"{t:%m/%d/%Y %I:%M %p}" for t in times], "time", times[0].replace(second=0))
+
+
+@table
+def dates_that_could_be_either(rng):
+    return one([f"{rng.integers(1, 13):02d}/{rng.integers(1, 13):02d}/2024" for _ in range(N)], "time!")
+
+
+@table
+def dates_of_two_formats(rng):
+    times = moments(rng)
+    return one([f"{t:%Y-%m-%d}" if at % 3 else f"{t:%d.%m.%Y}" for at, t in enumerate(times)], "time!")
+
+
+@table
+def dates_and_a_word(rng):
+    cells = [f"{t:%Y-%m-%d %H:%M}" for t in moments(rng)]
+    cells[5] = "unknown"
+    return one(cells, "time!")
+
+
+@table
+def short_years(rng):
+    return one([f"{t:%d.%m.%y}" for t in moments(rng)], "time!")
+
+
+@table
+def days_as_numbers(rng):
+    return one([int(f"{t:%Y%m%d}") for t in moments(rng)], "time!")
+
+
+@table
+def epoch_milliseconds(rng):
+    return one([int(t.timestamp() * 1000) for t in moments(rng)], "time!")
+
+
+@table
+def clock_times(rng):
+    return one([f"{t:%H:%M}" for t in moments(rng)], "time")
+
+
+@table
+def lap_times(rng):
+    return one([f"{rng.integers(1, 4)}:{rng.integers(0, 60):02d}" for _ in range(N)], "time!")
+
+
+@table
+def typed_times(rng):
+    return one(times := moments(rng), "time", times[0], typed=True)
+
+
+@table
+def typed_dates(rng):
+    return one([t.date() for t in moments(rng)], "time", typed=True)

@@ -1,0 +1,84 @@
+"""Numbers as people write them: read right, or not at all."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rankad.tables.formats import PLAIN, NumberFormat, recognize
+
+VALUES = [0.5, -3.25, 1234.5, 70.0, -98765.25, 12.0, 1234567.75]
+
+
+def written(value, decimal, thousands, unit=""):
+    return f"{value:,.2f}".replace(",", "#").replace(".", decimal).replace("#", thousands) + unit
+
+
+@pytest.mark.parametrize("unit", ["", "%", " mm/s", " €", " m3"])
+@pytest.mark.parametrize(
+    ("decimal", "thousands"),
+    [(".", ""), (",", ""), (".", ","), (",", "."), (".", "'"), (",", " "), (".", " ")],
+)
+def test_what_was_written_so_is_read_so(decimal, thousands, unit):
+    cells = pl.Series([written(value, decimal, thousands, unit) for value in VALUES])
+    found = recognize(cells)
+    assert (found.odd.size, found.rival) == (0, None)
+    assert found.format.read(cells).to_list() == VALUES
+    assert found.format.unit == unit.strip()
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["1.2.3", "192.168.1.1", "12:30", "2024-12-31", "+49 170 1234567", "1,23,4", "ERR", "1-2", "A12", "",
+     "--5", "1 2", "12,34.5", "0x1F", "1e", "()"],
+)  # fmt: skip
+def test_what_is_no_number_is_read_as_none(word):
+    cells = pl.Series(["1,234.50", "2.5", "3"] * 10 + [word])
+    found = recognize(cells)
+    assert found.odd.tolist() == [30]
+    assert found.format.read(cells).null_count() == 1
+
+
+@pytest.mark.parametrize(
+    "form", [NumberFormat(","), NumberFormat(unit="%", bare=False), NumberFormat(".", ",")]
+)
+def test_a_format_reads_nothing_that_is_written_otherwise(form):
+    odd = {",": ["1.5", "1,5 kg"], "%": ["1.5", "1.5 kg"], ".": ["1,5", "1'234.5"]}
+    key = form.unit or form.decimal
+    assert form.read(pl.Series(odd[key])).to_list() == [None, None]
+
+
+def test_three_digits_after_every_comma_could_be_either():
+    cells = pl.Series(["101,802", "99,123", "7"])
+    either = recognize(cells)
+    assert either.format.read(cells).to_list() == [101802.0, 99123.0, 7.0]
+    assert either.rival is not None
+    assert either.rival.read(cells).to_list() == [101.802, 99.123, 7.0]
+    told = recognize(cells, decimal=",")
+    assert (told.format.decimal, told.rival) == (",", None)
+    # Another column has decimal commas, or a cell that is no group of three.
+    assert recognize(cells, elsewhere=",").format.decimal == ","
+    for cell in ("0,802", "1,5", "1234,567"):
+        assert recognize(pl.Series([*cells, cell])).format == NumberFormat(",")
+    assert recognize(pl.Series([*cells, "1,234.5"])).rival is None
+
+
+def test_points_are_decimals_unless_other_columns_have_commas():
+    cells = pl.Series(["1.234", "2.345"])
+    assert recognize(cells) == (PLAIN, pytest.approx(np.empty(0)), None)
+    german = recognize(cells, elsewhere=",")
+    assert german.format.read(cells).to_list() == [1234.0, 2345.0]
+    assert german.rival == PLAIN
+
+
+def test_signs_of_accountants_are_read_where_cells_have_them():
+    cells = pl.Series(["(12.50)", "3.10-", "7", "-2"])
+    found = recognize(cells)
+    assert found.format.read(cells).to_list() == [-12.5, -3.1, 7.0, -2.0]
+    assert PLAIN.read(cells).to_list() == [None, None, 7.0, -2.0]
+
+
+def test_a_second_unit_is_odd():
+    cells = pl.Series(["1 kWh"] * 9 + ["1 MWh"])
+    assert recognize(cells).odd.tolist() == [9]
+    # A few cells with a unit among many without are odd, too.
+    assert recognize(pl.Series(["1"] * 30 + ["5 kg"])).odd.tolist() == [30]

@@ -1,0 +1,156 @@
+"""The verdict on tables: faults planted in a known column are named, and nominal tables are left alone."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+from rankad import KLPE, RankAD, TableDetector
+from rankad.tables.columns import NumberColumn
+from rankad.tables.judging import Watch, chance_of
+from rankad.verdict import LEVEL
+from verdict_cases import CASES, N_NEW, N_NORMAL, QUICK, counted, fitted, judged, machine
+
+SEED = 20
+
+
+@cache
+def model(make):
+    return fitted(make, np.random.default_rng(SEED))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_column_of_a_planted_fault_is_named(few_folds, name):
+    case = CASES[name]
+    rng = np.random.default_rng([SEED, 1])
+    new = case.spoil(case.make(N_NEW, rng, first=N_NORMAL), rng)
+    verdict = judged(model(case.make), new)
+    assert verdict.is_off
+    assert verdict.columns[0].column in case.columns
+    assert verdict.columns[0].how in case.how
+
+
+def gaussian(n, rng):
+    return pl.DataFrame(rng.normal(size=(n, 4)), schema=list("abcd"))
+
+
+def heavy(n, rng):
+    return pl.DataFrame(rng.standard_t(2, size=(n, 3)), schema=list("abc"))
+
+
+def counts(n, rng):
+    return pl.DataFrame(rng.poisson(2.0, size=(n, 3)), schema=list("abc"))
+
+
+@pytest.mark.filterwarnings("ignore:Calibrated by a split")
+def test_nominal_tables_are_left_alone_as_often_as_stated():
+    rng, n_off, n_tables = np.random.default_rng(SEED), 0, 0
+    for make in (machine, gaussian, heavy, counts):
+        for calibration in ("split", "cross-fit"):
+            for n, n_new in ((150, 20), (150, 2_000), (500, 300)):
+                detector = fitted(make, rng, n, calibration=calibration)
+                n_off += judged(detector, make(n_new, rng)).is_off
+                n_tables += 1
+    assert n_off <= binom.ppf(0.999, n_tables, LEVEL)
+
+
+def test_batches_change_nothing(few_folds):
+    detector = model(machine)
+    rng = np.random.default_rng(5)
+    new = machine(3_000, rng).with_columns(heat=pl.col("heat") + 8)
+    assert judged(detector, new, batch=17) == judged(detector, new) == judged(detector, new, batch=2_999)
+
+
+def test_two_columns_that_go_on_are_both_named(few_folds):
+    def make(n, rng, first=0):
+        at = np.arange(first, first + n)
+        return gaussian(n, rng).with_columns(pl.Series("id", 100 * at), pl.Series("clock", 1e9 + 60.0 * at))
+
+    rng = np.random.default_rng(6)
+    verdict = judged(fitted(make, rng), make(400, rng, first=5_000))
+    assert {column.column for column in verdict.columns[:2]} == {"id", "clock"}
+    assert {column.how for column in verdict.columns[:2]} == {"goes on"}
+
+
+def test_a_few_anomalies_are_no_move_of_the_table(few_folds):
+    rng = np.random.default_rng(7)
+    new = machine(500, rng)
+    for at in range(0, 500, 10):
+        column = ["flow", "power", "heat", "humidity"][at // 10 % 4]
+        new[at, column] = new[at, column] * 3
+    verdict = judged(model(machine), new)
+    assert verdict.overall.kind in ("more", "some")
+    assert not any(column.moved for column in verdict.columns)
+
+
+def test_without_rows_there_is_a_verdict_and_no_column(few_folds, tmp_path):
+    from rankad import load
+
+    model(machine).save(tmp_path / "m.rankad", rows=False)
+    rng = np.random.default_rng(8)
+    verdict = judged(load(tmp_path / "m.rankad"), machine(300, rng).with_columns(heat=pl.lit(0.0)))
+    assert verdict.overall.kind == "more"
+    assert (verdict.columns, verdict.has_rows) == ((), False)
+
+
+def test_other_detectors_have_a_verdict(few_folds):
+    rng = np.random.default_rng(9)
+    detector = TableDetector(KLPE(0.05)).fit(gaussian(300, rng))
+    assert not judged(detector, gaussian(100, rng)).is_off
+    assert judged(detector, gaussian(100, rng) * 9).overall.kind == "more"
+
+
+def test_trimmed_rows_are_counted_in(few_folds):
+    rng = np.random.default_rng(10)
+    detector = TableDetector(RankAD(0.05, trim=0.1, **QUICK)).fit(gaussian(400, rng))
+    # All of those that are left calibrate.
+    assert chance_of(detector).n_trimmed == 40
+    detector.calibrate(gaussian(300, rng))
+    assert chance_of(detector).n_trimmed == 0
+
+
+def test_tables_without_rows_and_of_one_row_have_a_verdict(few_folds):
+    detector = model(machine)
+    assert judged(detector, machine(0, np.random.default_rng(0))).overall.kind == "empty"
+    assert not judged(detector, machine(1, np.random.default_rng(0))).is_off
+
+
+def test_the_watch_keeps_few_rows(few_folds):
+    rng = np.random.default_rng(11)
+    make = counted(lambda at: at + 1)
+    watch, detector = Watch(model(make), 0.05), model(make)
+    for begin in range(0, 20_000, 5_000):
+        part = make(5_000, rng, first=begin)
+        watch.add(part, begin, detector.p_values(part))
+    verdict = watch.verdict()
+    assert verdict.overall.n_rows == 20_000
+    assert verdict.n_compared == 2_000
+    assert verdict.n_looked == 200
+    assert verdict.columns[0].column == "number"
+
+
+class TimeColumn(NumberColumn):
+    """A column of times: a stand-in that is encoded as a number is."""
+
+    kind = "time"
+
+
+def test_a_time_that_goes_on_is_no_move(few_folds):
+    def make(n, rng, first=0):
+        return gaussian(n, rng).with_columns(pl.Series("hour", (np.arange(n) + first) % 24.0))
+
+    rng = np.random.default_rng(12)
+    detector = fitted(make, rng)
+    night = make(400, rng).with_columns(hour=pl.Series(np.arange(400) % 6.0))
+    assert judged(detector, night).columns[0].column == "hour"
+    # The same column as one of times: a table of the night is what it is.
+    columns = tuple(
+        TimeColumn(**vars(column)) if column.name == "hour" else column
+        for column in detector.encoder_.columns
+    )
+    detector.encoder_ = replace(detector.encoder_, columns=columns)
+    verdict = judged(detector, night)
+    assert not any(column.column == "hour" and column.moved for column in verdict.columns)

@@ -1,0 +1,63 @@
+"""Understanding columns: nothing is taken for what it is not without a warning that names it."""
+
+import re
+
+import numpy as np
+import pytest
+
+from rankad.tables.frames import Untyped
+from rankad.tables.kinds import Told, understand
+from rankad.tables.learning import learn_encoder
+from tests.table_battery import TABLES, tables
+
+CASES = [(f"{name}-{seed}", made) for seed in range(3) for name, made in tables(seed)]
+
+
+def notes_of(made):
+    frame = made.frame()
+    learned = learn_encoder(frame if made.typed else Untyped(frame), Told(), min_count=5)
+    return {note.name: note for note in learned.encoder.notes}, learned.encoder
+
+
+def test_the_battery_is_large_enough():
+    assert len(TABLES) >= 40
+
+
+@pytest.mark.parametrize("made", [made for _, made in CASES], ids=[name for name, _ in CASES])
+def test_no_column_of_the_battery_is_misread_in_silence(made):
+    lone = not any(column.kind.strip("!") not in ("id", "text") for column in made.columns.values())
+    if lone:
+        with pytest.raises(ValueError, match="no column to learn from") as caught:
+            notes_of(made)
+        assert all(repr(name) in str(caught.value) for name in made.columns)
+        return
+    notes, encoder = notes_of(made)
+    columns = {column.name: column for column in encoder.columns}
+    frame = made.frame()
+    for name, answer in made.columns.items():
+        note = notes[name]
+        warned = note.doubt.startswith(f"column {name!r}") and re.search(
+            rf"--(\w|-)+ {name}\b|--decimal|--day", note.doubt
+        )
+        assert note.kind == answer.kind.strip("!") or warned, (note, answer.kind)
+        assert warned or not answer.kind.endswith("!"), note
+        assert (note.sure == "sure") == (not note.doubt)
+        if answer.first is not None and note.kind == answer.kind.strip("!"):
+            column, first = columns[name], frame[name].head(1)
+            if note.kind == "number":
+                np.testing.assert_allclose(column.read(first), [answer.first])
+            else:
+                assert column.times(first).to_list() == [answer.first]
+
+
+def test_the_battery_is_taken_for_what_it_is():
+    """Not only not misread: nearly all of it is read right."""
+    right = wrong = 0
+    for _, made in CASES:
+        for name, answer in made.columns.items():
+            others = [series for series in made.frame() if series.name != name]
+            found = understand(made.frame()[name], typed=made.typed)
+            right += found.kind == answer.kind.strip("!")
+            wrong += found.kind != answer.kind.strip("!")
+            assert len(others) < 10
+    assert wrong <= 0.02 * right

@@ -1,0 +1,124 @@
+"""Times as people write them, and what comes round again."""
+
+import datetime
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rankad.tables.strange import MISSING_HERE, NO_TIME, Strange
+from rankad.tables.time_column import TimeColumn
+from rankad.tables.times import TimeFormat, epoch_unit, parts_of, recognize_times
+
+MOMENT = datetime.datetime(2024, 12, 31, 14, 5, 6)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+01:00", "%Y/%m/%d %H:%M:%S.123",
+        "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%d/%b/%Y:%H:%M:%S +0000",
+        "%d %B %Y %H:%M:%S", "%B %d, %Y %H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT", "%Y%m%d%H%M%S",
+        "%d.%m.%y %H:%M:%S",
+    ],
+)  # fmt: skip
+def test_every_way_to_write_a_time_is_read(pattern):
+    cells = pl.Series([MOMENT.strftime(pattern)] * 3)
+    found = recognize_times(cells)
+    assert (found.odd.size, found.ambiguous) == (0, False)
+    assert found.format.read(cells).to_list() == [MOMENT] * 3
+
+
+@pytest.mark.parametrize(
+    "word", ["1.2.3", "2024-13-01", "31.02.2024", "25:00", "12", "2024", "soon", "1/2", "10.0.0.1"]
+)
+def test_what_is_no_time_is_none(word):
+    assert recognize_times(pl.Series([word])) is None
+
+
+def test_all_cells_decide_what_comes_first():
+    unclear = pl.Series(["03/04/2024", "05/06/2024"])
+    assert recognize_times(unclear).ambiguous
+    for day_first, month in ((True, 4), (False, 3)):
+        found = recognize_times(unclear, day_first=day_first)
+        assert not found.ambiguous
+        assert found.format.read(unclear)[0].month == month
+    for other, order in (("13/01/2024", "dmy"), ("01/13/2024", "mdy")):
+        found = recognize_times(pl.Series([*unclear, other]))
+        assert (found.format.orders, found.ambiguous) == ((order,), False)
+
+
+def test_numbers_of_this_century_are_times_since_1970():
+    seconds = MOMENT.replace(tzinfo=datetime.UTC).timestamp()
+    for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        values = np.array([seconds, seconds + 60]) * factor
+        assert epoch_unit(values) == unit
+        for cells in (
+            pl.Series(values),
+            pl.Series(values.astype(np.int64)),
+            pl.Series(values.astype(np.int64)).cast(pl.String),
+        ):
+            assert TimeFormat(epoch=unit).read(cells)[0] == MOMENT
+    assert epoch_unit(np.array([1.0, 2e9])) == ""
+
+
+def every(n, **step):
+    return [
+        MOMENT + datetime.timedelta(**{name: at * size for name, size in step.items()}) for at in range(n)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "parts"),
+    [
+        (every(20, hours=1), ()),
+        (every(60, hours=1), ("hour",)),
+        (every(30, days=1), ("weekday",)),
+        (every(200, days=2, hours=5), ("hour", "weekday", "month")),
+        (every(30, weeks=4), ("month",)),
+        ([MOMENT] * 20, ()),
+        ([datetime.datetime(1970, 1, 1, hour) for hour in range(20)], ("hour",)),
+    ],
+)
+def test_only_what_comes_round_again_is_learned_from(times, parts):
+    assert parts_of(pl.Series(times)) == parts
+
+
+def test_midnight_is_near_midnight_and_parts_come_back_in_words():
+    times = every(2000, hours=7)
+    column = TimeColumn.learn(pl.Series("t", times), TimeFormat()).column
+    assert (column.parts, column.width, column.missing) == (("hour", "weekday", "month"), 6, False)
+    cells = pl.Series("t", [datetime.datetime(2025, 1, 5, 23, 59), datetime.datetime(2025, 1, 6, 0, 1)])
+    out = np.empty((2, 6))
+    assert column.encode(cells, out) == []
+    assert np.linalg.norm(out[0, :2] - out[1, :2]) < 0.01
+    np.testing.assert_allclose(np.linalg.norm(out.reshape(2, 3, 2), axis=2), 1.0)
+    assert (
+        column.cells(cells)
+        == column.decode(out).to_list()
+        == ["23:59, Sunday, January", "00:01, Monday, January"]
+    )
+
+
+def test_what_is_no_time_is_strange_and_the_raw_time_does_not_matter():
+    cells = [f"{time:%Y-%m-%d %H:%M}" for time in every(500, hours=7)]
+    column = TimeColumn.learn(pl.Series("t", cells), TimeFormat(("ymd",))).column
+    out = np.empty((4, column.width))
+    found = column.encode(pl.Series("t", ["2090-01-01 10:00", "soon", None, "2024-01-01 10:00"]), out)
+    assert found == [Strange(1, "t", NO_TIME, "soon"), Strange(2, "t", MISSING_HERE, None)]
+    np.testing.assert_allclose(out[0, :2], out[3, :2])
+    gaps = TimeColumn.learn(
+        pl.Series("t", [*cells, None, None, "n.n.", "n.n."]), TimeFormat(("ymd",)), ("n.n.",)
+    )
+    assert (gaps.column.missing, gaps.alone.size) == (True, 0)
+    assert gaps.column.encode(pl.Series("t", [None, "n.n."]), np.empty((2, gaps.column.width))) == []
+
+
+def test_times_of_all_types_are_the_same():
+    column = TimeColumn("t", ("hour",), False, TimeFormat(("ymd",)))
+    aware = MOMENT.replace(tzinfo=datetime.UTC)
+    for cell in (MOMENT, aware, "2024-12-31 14:05:06", "2024-12-31T14:05:06+05:00"):
+        assert column.times(pl.Series([cell])).to_list() == [MOMENT]
+    assert column.times(pl.Series([MOMENT.date()])).to_list() == [datetime.datetime(2024, 12, 31)]
+    with pytest.raises(ValueError, match="column 't' must hold times"):
+        column.times(pl.Series("t", [[1]]))
