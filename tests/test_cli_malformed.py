@@ -151,12 +151,12 @@ def n_rows(path):
     with open_table(path) as table:
         found, format = sum(frame.height for frame in table), table.format
     data = path.read_bytes()
-    if (
-        format == "csv"
-        and data[:2] not in (b"\x1f\x8b", b"\x28\xb5")
-        and b"\r" not in data.replace(b"\r\n", b"")
-    ):
-        text = io.StringIO(data.decode("utf-8-sig"), newline="")
+    if format == "csv" and data[:2] not in (b"\x1f\x8b", b"\x28\xb5"):
+        wide = "utf-32" if data.startswith(b"\xff\xfe\0\0") else "utf-16"
+        text = data.decode(wide if data.startswith(b"\xff\xfe") else "utf-8-sig")
+        if "\r" in text.replace("\r\n", ""):
+            return found
+        text = io.StringIO(text, newline="")
         assert found == sum(bool(row) for row in csv.reader(text, delimiter=_delimiter(path))) - 1
     return found
 

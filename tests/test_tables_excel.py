@@ -13,6 +13,7 @@ import pytest
 import xlsxwriter
 
 from cli_cases import call
+from malformed_cases import mutated
 from rankad import KLPE, TableDetector
 from rankad.tables import excel
 from rankad.tables.files import TableError, open_table
@@ -161,8 +162,16 @@ def test_damaged_files_are_errors_in_one_line(tmp_path):
         said = complaint(bad)
         assert not said or (str(bad) in said and "\n" not in said)
     bad.write_bytes(b"a,b\n1,2\n")
-    with pytest.raises(TableError, match="cannot be read as an Excel workbook"):
+    with pytest.raises(
+        TableError, match=r"cannot be read as an Excel workbook \(\.xlsx\): it is something else"
+    ):
         read(bad)
+    bad.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    with pytest.raises(TableError, match=r"old format \(\.xls\)\. Save it as \.xlsx"):
+        read(bad)
+    np.savez(tmp_path / "t", X=np.zeros((3, 2)))
+    with pytest.raises(TableError, match="it is another kind of archive"):
+        read(tmp_path / "t.npz", format="excel")
     bad.write_bytes(b"")
     with pytest.raises(TableError, match=r"bad\.xlsx is empty"):
         read(bad)
@@ -174,6 +183,51 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch)
     assert path.stat().st_size < 100_000
     with pytest.raises(TableError, match=r"a workbook is read as a whole\. Save the sheet as CSV"):
         read(path)
+
+
+def test_sheets_with_damaged_parts_are_read_or_are_errors(tmp_path):
+    """Parts are changed and packed again, with right checksums."""
+    path, bad = workbook(tmp_path / "t.xlsx", {"Data": ROWS}), tmp_path / "bad.xlsx"
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    rng, names, refused = np.random.default_rng(1), [name for name in parts if name.startswith("xl/")], 0
+    for _ in range(120):
+        name = names[int(rng.integers(len(names)))]
+        packed(bad, parts | {name: bytes(mutated(parts[name], rng))})
+        said = complaint(bad)
+        assert not said or (str(bad) in said and "\n" not in said)
+        refused += bool(said)
+    assert 20 < refused < 110
+
+
+def packed(path, parts):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize("reference", [b'r="XFD1048576"', b"r = 'xfd1048576'"])
+def test_a_lone_cell_in_a_far_corner_does_not_fill_the_memory(tmp_path, reference):
+    path, bad = workbook(tmp_path / "t.xlsx", {"S": [["a"], [1], [2]]}), tmp_path / "bad.xlsx"
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    assert b'r="A3"' in parts[sheet]
+    packed(bad, parts | {sheet: parts[sheet].replace(b'r="A3"', reference)})
+    with pytest.raises(TableError, match="a sheet reaches to row 1,048,576 and column 16,384, more than"):
+        read(bad)
+
+
+def test_cells_without_references_are_counted(tmp_path):
+    path, bad = workbook(tmp_path / "t.xlsx", {"S": [["a"], [1], [2]]}), tmp_path / "bad.xlsx"
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    wide = b'<row r="1">' + b"<c><v>1</v></c>" * 16_000 + b'</row><row r="1048576"><c><v>1</v></c></row>'
+    before, _, _ = parts[sheet].partition(b"<row")
+    packed(bad, parts | {sheet: before + wide + b"</sheetData></worksheet>"})
+    with pytest.raises(TableError, match="a sheet reaches to row 1,048,576 and column 16,000, more than"):
+        read(bad)
 
 
 def test_a_member_that_lies_about_its_size_is_refused(tmp_path):

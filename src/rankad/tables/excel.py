@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,10 +18,17 @@ from rankad.tables.streams import ByteStream
 
 __all__ = ["ExcelReader", "is_workbook"]
 
-# A sheet is held in memory as a whole, and workbooks are compressed: so much may come of one.
-_MOST_BYTES = 1 << 30
+# A sheet is held in memory as a whole, and workbooks are compressed: so much may come of one. A lone cell in
+# a far corner makes a sheet of as many cells as there are from the first one to it.
+_MOST_BYTES, _MOST_CELLS = 1 << 30, 1 << 26
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-_MEMBERS = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/", b"mimetype")
+_MEMBERS = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/")
+_PIECE_BYTES, _LONGEST_REFERENCE = 1 << 20, 64
+# Of a cell, or without letters of a row: as nearly all write it, which is fast to find, and as XML allows.
+_USUAL = re.compile(rb' r="([A-Za-z]{0,3})([0-9]{1,8})"')
+_ALLOWED = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,8})["']""")
+_UNUSUAL = (b" r='", b" r ", b" r\n", b" r\t", b"\nr", b"\tr", b"r= ", b"r=\n", b"r=\t", b"\r")
+_ROW, _CELL = re.compile(rb"<(?:\w+:)?row\b"), re.compile(rb"<(?:\w+:)?c[\s/>]")
 # A float has all integers up to this.
 _LARGEST_WHOLE = 2**53
 
@@ -89,16 +97,68 @@ def _whole(stream: ByteStream) -> bytes:
             _raise_too_large(stream.name)
     if not data:
         raise TableError(f"{stream.name} is empty.")
-    if data.startswith(_ZIP):
-        with blamed_on(f"{stream.name} cannot be read as an Excel workbook (is it damaged or cut off?)"):
-            archive = zipfile.ZipFile(io.BytesIO(data))
-            if sum(member.file_size for member in archive.infolist()) > _MOST_BYTES:
-                _raise_too_large(stream.name)
-            # It reads no more of a member than it says it has, and so finds those that say too little.
-            wrong = archive.testzip()
-        if wrong is not None:
-            raise TableError(f"{stream.name} cannot be read as an Excel workbook: {wrong!r:.100} is damaged.")
+    if data.startswith(_OLD_EXCEL):
+        raise TableError(
+            f"{stream.name} is of Excel's old format (.xls). Save it as .xlsx, or the sheet as CSV."
+        )
+    if not data.startswith(_ZIP):
+        raise TableError(f"{stream.name} cannot be read as an Excel workbook (.xlsx): it is something else.")
+    with blamed_on(f"{stream.name} cannot be read as an Excel workbook (is it damaged or cut off?)"):
+        _check_archive(zipfile.ZipFile(io.BytesIO(data)), stream.name)
     return bytes(data)
+
+
+def _check_archive(archive: zipfile.ZipFile, name: str) -> None:
+    """Raise for an archive that is damaged, no .xlsx, or would take too much memory."""
+    members = archive.infolist()
+    if sum(member.file_size for member in members) > _MOST_BYTES:
+        _raise_too_large(name)
+    names = {member.filename for member in members}
+    if "xl/workbook.xml" not in names or any(each.endswith(".bin") and "sheets/" in each for each in names):
+        raise TableError(
+            f"{name} cannot be read as an Excel workbook (.xlsx): it is another kind of archive."
+        )
+    for member in members:
+        # No more is read of a member than it says it has, and what it has is held against its checksum.
+        with archive.open(member) as file:
+            extent = _extent(iter(lambda: file.read(_PIECE_BYTES), b""))
+        if extent[0] * extent[1] > _MOST_CELLS:
+            raise TableError(
+                f"{name}: a sheet reaches to row {extent[0]:,} and column {extent[1]:,}, more than "
+                f"{_MOST_CELLS:,} cells. Delete what stands far out, or save the sheet as CSV."
+            )
+
+
+def _extent(pieces: Iterator[bytes]) -> tuple[int, int]:
+    """Return the last row and the last column that a sheet speaks of, or numbers that are no smaller."""
+    rest, n_rows, n_columns, in_row, n_begun = b"", 0, 0, 0, 0
+    for piece in pieces:
+        text = rest + piece
+        found = (_ALLOWED if any(sign in text for sign in _UNUSUAL) else _USUAL).findall(text)
+        columns = Counter(column for column, _ in found)
+        n_rows = max([n_rows, *map(int, {row for _, row in found})])
+        n_columns = max([n_columns, *map(_number_of, columns)])
+        # Cells and rows may go without; then they are counted.
+        if len(found) - columns[b""] < sum(map(piece.count, (b"<c ", b"<c>", b"<c/"))) or b":c" in piece:
+            parts = _ROW.split(piece)
+            n_begun += len(parts) - 1
+            for at, part in enumerate(parts):
+                in_row = len(_CELL.findall(part)) + (0 if at else in_row)
+                n_columns = max(n_columns, in_row)
+        rest = piece[-_LONGEST_REFERENCE:]
+    return max(n_rows, n_begun), n_columns
+
+
+def _number_of(column: bytes) -> int:
+    """Return the number of a column that is called by letters.
+
+    >>> _number_of(b"A"), _number_of(b"AA"), _number_of(b"XFD")
+    (1, 27, 16384)
+    """
+    number = 0
+    for letter in column.upper():
+        number = 26 * number + letter - ord("A") + 1
+    return number
 
 
 def _raise_too_large(name: str) -> NoReturn:
