@@ -153,7 +153,7 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
     lead, *others = verdict.columns
     name, how = pen.cell(lead.column), spoken_of(lead, pen)
     end = "" if how.endswith("?") else "."
-    begin = "The table has moved, chiefly in column" if lead.moved else "Column"
+    begin = "The table has moved, chiefly in column" if lead.moved else "Most alarms are due to column"
     if lead.moved and not verdict.overall.is_off:
         begin = "It has moved chiefly in column"
     text = [f"{begin} {name}: {how}{end}"]
