@@ -40,13 +40,13 @@ def verdict(of=None, columns=(), has_rows=True, n_looked=200, n_moved=None):
         (
             overall("more", n_alarms=300),
             [],
-            "More alarms than chance allows: 300 of 1,000 rows, where 30 to 72 are usual",
+            "More alarms than chance allows at 5%: 300 of 1,000 rows, where 30 to 72 are usual",
             True,
         ),
         (
             overall("fewer", n_alarms=3),
             [],
-            "Fewer alarms than normal rows raise: 3 of 1,000 rows, where 30 to 72 are usual",
+            "Fewer alarms than normal rows raise at 5%: 3 of 1,000 rows, where 30 to 72 are usual",
             True,
         ),
         (overall("some", strict=0.001), [], "Some rows stand out", True),

@@ -136,7 +136,7 @@ def _title(verdict: TableVerdict, pen: Pen) -> str:
         return f"{which} are alarms, at a false-alarm rate of {alpha}"
     if overall.kind in ("more", "fewer"):
         usual = f"{count(overall.usual.low)} to {count(overall.usual.high)} are usual"
-        return f"{_PHRASES[overall.kind]}: {n_alarms} of {n_rows} rows, where {usual}"
+        return f"{_PHRASES[overall.kind]} at {alpha}: {n_alarms} of {n_rows} rows, where {usual}"
     if overall.kind == "usual" and verdict.is_off:
         but = f"but {_lower(_SHAPES[overall.shape])}" if overall.shape else "but the table has moved"
         return f"No more alarms than chance allows at {alpha}, {but}"
