@@ -97,7 +97,7 @@ def test_the_page_and_explain_say_it_first_too(files, hot, capsys, tmp_path, mon
 
 def test_without_rows_the_column_cannot_be_named(files, hot, without_rows, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    told = "The model was saved without rows, so the column that is to blame cannot be named."
+    told = "The model holds no rows to compare columns with, so the column that is to blame cannot be named."
     said = call(capsys, "score", hot, "--model", without_rows, "--out", tmp_path / "out.csv")
     assert said.out.splitlines()[:2] == ["All rows are alarms, at a false-alarm rate of 5%.", told]
     verdict = json.loads(call(capsys, "score", hot, "--model", without_rows, "--json").out)["verdict"]
@@ -162,7 +162,7 @@ def test_a_reason_says_what_is_strange_and_what_would_have_to_change(files, caps
 
 
 def test_reasons_are_bounded_and_say_so(files, hot, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("rankad.cli.scoring.MOST_REASONS", 7)
+    monkeypatch.setattr("rankad.cli.answers.MOST_REASONS", 7)
     monkeypatch.setitem(open_table.__kwdefaults__, "batch_bytes", 1_000)
     out = tmp_path / "out.csv"
     call(capsys, "score", hot, "--model", files.model, "--out", out, "--reasons", "--prefix", "rankad_")

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -648,9 +649,50 @@ def test_the_page_fits_the_screen(show, make, width, scheme):
     page = show(make(), viewport={"width": width, "height": 800}, color_scheme=scheme)
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # Of a row and its neighbours, no cell is cut off on a phone.
+    cut = "[...document.querySelectorAll('.near .scroll')].filter(one => one.scrollWidth > one.clientWidth)"
+    assert width > 400 or page.evaluate(f"{cut}.length") == 0
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", ground)[:3])) / 3
     assert (brightness > 128) == (scheme == "light")
+
+
+def test_users_are_told_of_normal_rows():
+    strange = [Strange(row=0, column="valve", what="not among the categories of nominal rows", value="drain")]
+    bound = beta_bound(Calibration.from_scores(np.arange(999), "cross-fit"), 0.05, 0.05, n_trimmed=9)
+    page = Read(render(a_report(alarms=[an_alarm(strange=strange)], model=a_model(bound=bound))))
+    labels = [attributes.get("aria-label", "") for _, attributes in page.tags]
+    assert "nominal" not in " ".join([page.text, *labels]).lower()
+    assert "not among the categories of normal rows" in page.text
+
+
+def test_only_cells_that_matter_are_red():
+    page = Read(render(a_report(alarms=[an_alarm()])))
+    cells = [attributes["class"] for attributes in page.all("td") if "own" in attributes.get("class", "")]
+    # Pressure has to change; valve and flow do not.
+    assert cells == ["own reason", "own", "own"]
+
+
+def test_one_row_is_one_row():
+    missing = NumericView.of("x", [1.0, 2.5, 3.0]).add([1.0, None], [False, True])
+    text = Read(render(a_report(columns=[missing]))).text
+    assert "missing in 1 row, an alarm" in text
+    both = missing.add([None], [False])
+    assert "missing in 2 rows, 1 of them an alarm" in Read(render(a_report(columns=[both]))).text
+
+
+def test_the_page_says_which_discovery_rate_was_asked_for():
+    p_values = np.append(np.full(30, 0.002), np.linspace(0.01, 1, 970))
+    summary = PValueSummary.of([p_values], 0.05, 0.002)
+    data = a_report(p_values=p_values, columns=[], fdr=0.1, level=0.002)
+    data = replace(data, p_values=summary)
+    assert data.n_alarms == 30
+    text = Read(render(data)).text
+    assert "at a false discovery rate of 10\xa0%" in text.replace(" %", "\xa0%")
+    assert "False among the alarms 3 at most, on average" in text
+    assert replace(data, level=0.0).n_alarms == 0
+    with pytest.raises(ValueError, match="fdr and level go together"):
+        a_report(fdr=0.1)
 
 
 def test_alarms_can_be_sorted_and_found(show):

@@ -40,13 +40,13 @@ def verdict(of=None, columns=(), has_rows=True, n_looked=200, n_moved=None):
         (
             overall("more", n_alarms=300),
             [],
-            "More alarms than chance allows: 300 of 1,000 rows, where 30 to 72 are usual",
+            "More alarms than chance allows at 5%: 300 of 1,000 rows, where 30 to 72 are usual",
             True,
         ),
         (
             overall("fewer", n_alarms=3),
             [],
-            "Fewer alarms than normal rows raise: 3 of 1,000 rows, where 30 to 72 are usual",
+            "Fewer alarms than normal rows raise at 5%: 3 of 1,000 rows, where 30 to 72 are usual",
             True,
         ),
         (overall("some", strict=0.001), [], "Some rows stand out", True),
@@ -98,7 +98,7 @@ def test_it_is_said_why_no_column_is_named():
     off = overall("more", n_alarms=300)
     assert spoken(verdict(off), PEN).text == ("No single column explains them.",)
     assert spoken(verdict(off, has_rows=False), PEN).text == (
-        "The model was saved without rows, so the column that is to blame cannot be named.",
+        "The model holds no rows to compare columns with, so the column that is to blame cannot be named.",
     )
     assert spoken(verdict(), PEN).text == ()
 
@@ -161,3 +161,13 @@ def test_it_is_said_why_no_column_is_named():
 )
 def test_the_way_a_column_has_moved_is_told(column, said):
     assert spoken_of(column, PEN) == said
+
+
+def test_a_table_that_moved_is_said_to_have_where_alarms_tell_nothing():
+    column = a_column(explains=None, blamed=None, how="missing", share=0.5, nominal_share=0.1)
+    for kind in ("unknown", "silent"):
+        said = spoken(verdict(overall(kind), [column], n_looked=0), PEN)
+        assert said.off
+        assert said.text[0].startswith("The table has moved, chiefly in column tx_id: 50% of its cells")
+    said = spoken(verdict(overall(), [column], n_looked=0), PEN)
+    assert said.text[0].startswith("It has moved chiefly in column tx_id: 50% of its cells")

@@ -102,3 +102,11 @@ def test_values_are_like_nominal_ones_up_to_chance():
     assert is_like(NEW, NOMINAL)
     assert not is_like(NEW + 2, NOMINAL)
     assert not is_like(NEW[:5], NOMINAL)
+
+
+def test_rows_that_were_trimmed_make_no_column_move():
+    rng = np.random.default_rng(5)
+    nominal = np.sort(rng.normal(size=5_000))[:-400, None]
+    rows, none = rng.normal(size=(2_000, 1)), np.zeros((2_000, 1), dtype=bool)
+    assert compare_columns(nominal, rows, [[0]], none)[0].p_value < 0.001
+    assert compare_columns(nominal, rows, [[0]], none, trimmed=400 / 5_000)[0].p_value > 0.01

@@ -1,6 +1,7 @@
 """Tables with one fault planted in a known column, for the tests of the verdict."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import NamedTuple
 
 import numpy as np
@@ -148,8 +149,12 @@ CASES = {
 
 
 def fitted(make, rng, n=N_NORMAL, alpha=0.05, **given):
-    """A detector fitted on nominal rows."""
-    return TableDetector(RankAD(alpha, **{**QUICK, **given})).fit(make(n, rng))
+    """A detector fitted on nominal rows; columns that count rows are learned from as well."""
+    frame = make(n, rng)
+    told = {}
+    if "numbers" in signature(TableDetector).parameters:
+        told["numbers"] = [name for name, kind in frame.schema.items() if kind.is_numeric()]
+    return TableDetector(RankAD(alpha, **{**QUICK, **given}), **told).fit(frame)
 
 
 def judged(detector, frame, alpha=None, batch=None):

@@ -73,6 +73,7 @@ def compare_columns(
     strange: Bools,
     n_alone: int = 0,
     n_fitted: int | None = None,
+    trimmed: float = 0.0,
 ) -> list[Shift]:
     """Compare each column of a table with nominal rows by the statistic of Kolmogorov and Smirnov.
 
@@ -89,6 +90,9 @@ def compare_columns(
     n_alone, n_fitted : int
         Nominal rows with a cell that would have been strange to the others, of so many; by default, none of
         n.
+    trimmed : float
+        The share of nominal rows that are not among those given because they lie far from the others: so much
+        of every distance is theirs.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def compare_columns(
         distance, p_value = _share_difference(n_strange, len(rows), n_alone, n_fitted)
         usual = rows[~odd]
         for column in columns:
-            gap = largest_difference(nominal[:, column], usual[:, column])
+            gap = max(largest_difference(nominal[:, column], usual[:, column]) - trimmed, 0.0)
             # Typical values stand for strange cells, so that there is nothing to compare them by.
             n_both = len(nominal) * len(usual) / (len(nominal) + len(usual)) if len(usual) else 0.0
             p_value = min(p_value, float(kolmogorov(math.sqrt(n_both) * gap)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -15,12 +14,12 @@ import polars as pl
 
 from rankad._arrays import LARGEST, Bools
 from rankad._files import is_stream
+from rankad.cli.answers import AnswerColumns, reasons_of
 from rankad.cli.model import load_for
 from rankad.cli.scan import (
     Batch,
     Explained,
     MostAbnormal,
-    Rows,
     check_explains,
     discovery_level,
     explained,
@@ -29,7 +28,7 @@ from rankad.cli.scan import (
     warn_of_unused,
 )
 from rankad.cli.screen import Meter, metered, screen
-from rankad.cli.words import count, reason_text
+from rankad.cli.words import count
 from rankad.modelfile import read_card
 from rankad.tables import TableDetector
 from rankad.tables.ahead import ReadAhead
@@ -53,8 +52,6 @@ from rankad.tables.suffixes import format_of
 __all__ = ["Outcome", "Plan", "run"]
 
 _N_SHOWN = 10
-# Alarms that get a reason; each takes about a millisecond.
-MOST_REASONS = 10_000
 _DELIMITED = ("csv", "tsv")
 
 
@@ -200,7 +197,7 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
         reader = stack.enter_context(plan.open())
         warn_of_unused(reader)
         with of_table(reader.name):
-            columns = _Columns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
+            columns = AnswerColumns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
             detector = load_for(plan.model, reader.columns, jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
         level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, meter)
@@ -226,55 +223,6 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
             screen(stderr=True).print(f"Going on after {count(reader.rows)} rows.")
         _write(plan, reader, detector, writer, columns, outcome, meter, before)
     return outcome
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """The new columns' names."""
-
-    p_value: str
-    score: str
-    alarm: str
-    reason: str | None
-
-    @classmethod
-    def beside(cls, there: list[str], prefix: str, *, reasons: bool) -> _Columns:
-        names = [prefix + name for name in ("p_value", "score", "alarm", *(["reason"] if reasons else []))]
-        clash = [name for name in names if name in there]
-        if clash:
-            raise TableError(
-                f"the table has a column {clash[0]!r} already; give the new columns other names, as with "
-                f"--prefix rankad_"
-            )
-        p_value, score, alarm, *reason = names
-        return cls(p_value, score, alarm, reason[0] if reasons else None)
-
-    def of(self, batch: Batch, alarms: Bools, reasons: Sequence[str | None]) -> pl.DataFrame:
-        answers = {self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms}
-        frame = pl.DataFrame(answers)
-        if self.reason is None:
-            return frame
-        return frame.with_columns(pl.Series(self.reason, reasons, dtype=pl.String))
-
-    def empty(self, there: list[str]) -> pl.DataFrame:
-        schema: dict[str, Any] = dict.fromkeys(there, pl.String)
-        schema |= {self.p_value: pl.Float64, self.score: pl.Float64, self.alarm: pl.Boolean}
-        return pl.DataFrame(schema=schema | ({self.reason: pl.String} if self.reason else {}))
-
-
-def _reasons(detector: TableDetector, batch: Batch, alarms: Bools, outcome: Outcome) -> list[str | None]:
-    """Say of each alarm of the last batch why it is one, up to so many alarms of the table."""
-    texts: list[str | None] = [None] * len(alarms)
-    at = np.flatnonzero(alarms)
-    before = outcome.n_alarms - at.size
-    told = at[: max(MOST_REASONS - before, 0)]
-    if told.size:
-        rows = Rows(batch.frame[told], batch.first + 1 + told, batch.scores[told], batch.p_values[told])
-        for place, one in zip(told.tolist(), explained(detector, rows, outcome.level), strict=True):
-            texts[place] = reason_text(one.explanation, one.strange)
-    for place in at[told.size :].tolist():
-        texts[place] = f"not looked for: {count(MOST_REASONS)} alarms before this one have reasons"
-    return texts
 
 
 def _discovery_level(plan: Plan, q: float, detector: TableDetector, meter: Meter) -> float:
@@ -384,7 +332,7 @@ def _write(
     reader: TableReader,
     detector: TableDetector,
     writer: TableWriter,
-    columns: _Columns,
+    columns: AnswerColumns,
     outcome: Outcome,
     meter: Meter,
     before: _ReadBefore,
@@ -411,7 +359,9 @@ def _write(
         written: Future[None] | None = None
         for batch in scan(ahead, detector, meter, "Scoring"):
             alarms = outcome.add(batch)
-            reasons = _reasons(detector, batch, alarms, outcome) if plan.reasons else ()
+            reasons = (
+                reasons_of(detector, batch, alarms, outcome.n_alarms, outcome.level) if plan.reasons else ()
+            )
             scored, lines = columns.of(batch, alarms, reasons), batch.lines if copies else None
             if lines is None:
                 frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)

@@ -57,7 +57,9 @@ def spoken(verdict: TableVerdict, pen: Pen) -> Spoken:
     if overall.kind in ("some", "fewer") and overall.shape:
         text.insert(0, f"{_SHAPES[overall.shape]}, by more than chance explains.")
     if overall.is_off and not verdict.has_rows:
-        text.append("The model was saved without rows, so the column that is to blame cannot be named.")
+        text.append(
+            "The model holds no rows to compare columns with, so the column that is to blame cannot be named."
+        )
     elif overall.kind in ("more", "some") and not columns and verdict.n_looked > 1:
         text.append("No single column explains them.")
     return Spoken(_title(verdict, pen), tuple(text), verdict.is_off)
@@ -136,7 +138,7 @@ def _title(verdict: TableVerdict, pen: Pen) -> str:
         return f"{which} are alarms, at a false-alarm rate of {alpha}"
     if overall.kind in ("more", "fewer"):
         usual = f"{count(overall.usual.low)} to {count(overall.usual.high)} are usual"
-        return f"{_PHRASES[overall.kind]}: {n_alarms} of {n_rows} rows, where {usual}"
+        return f"{_PHRASES[overall.kind]} at {alpha}: {n_alarms} of {n_rows} rows, where {usual}"
     if overall.kind == "usual" and verdict.is_off:
         but = f"but {_lower(_SHAPES[overall.shape])}" if overall.shape else "but the table has moved"
         return f"No more alarms than chance allows at {alpha}, {but}"
@@ -153,8 +155,8 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
     lead, *others = verdict.columns
     name, how = pen.cell(lead.column), spoken_of(lead, pen)
     end = "" if how.endswith("?") else "."
-    begin = "The table has moved, chiefly in column" if lead.moved else "Column"
-    if lead.moved and not verdict.overall.is_off:
+    begin = "The table has moved, chiefly in column" if lead.moved else "Most alarms are due to column"
+    if lead.moved and verdict.overall.kind == "usual" and not verdict.overall.is_off:
         begin = "It has moved chiefly in column"
     text = [f"{begin} {name}: {how}{end}"]
     n = verdict.n_looked

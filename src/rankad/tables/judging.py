@@ -138,11 +138,11 @@ class Watch:
         self._detector, self._alpha = detector, alpha
         self.summary = PValueSummary.for_levels(alpha, *levels)
         self._names = [column.name for column in detector.encoder_.columns]
-        # Rows that the model does not hold cannot be compared with.
         wide = max(detector.encoder_.n_encoded, 1)
         self._rows = RowSample(min(max(_MOST_NUMBERS // wide, _FEWEST_ROWS), _MOST_ROWS))
         n_alarms = min(max(_MOST_REASONS // max(len(self._names), 1), _FEWEST_ALARMS), _MOST_ALARMS)
         self._alarms = RowSample(n_alarms)
+        # Without nominal rows there is nothing to compare columns with.
         self._has_rows = getattr(detector.detector_, "nominal_rows_", None) is not None
 
     def add(self, frame: pl.DataFrame, first: int, p_values: Floats) -> None:
@@ -223,7 +223,8 @@ class _Compared:
         times = {column.name for column in encoder.columns if _is_time(column)}
         known = dict(zip(encoder.names, encoder.groups, strict=True))
         groups = [() if name in times else known.get(name, ()) for name in names]
-        shifts = compare_columns(nominal, rows, groups, strange, encoder.n_alone, encoder.n_rows)
+        trimmed = len(getattr(detector.detector_, "trimmed_rows_", ())) / encoder.n_rows
+        shifts = compare_columns(nominal, rows, groups, strange, encoder.n_alone, encoder.n_rows, trimmed)
         frames = encoder.decode(rows), encoder.decode(nominal)
         return cls(names, shifts, rows, strange, cells, frames, times)
 
