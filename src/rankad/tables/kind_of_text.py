@@ -18,6 +18,7 @@ from rankad.tables.understood import (
     cells_of,
     counted,
     is_or_are,
+    odd_words_of,
     option,
     settle,
 )
@@ -141,7 +142,7 @@ def _of_formatted(
     if not doubts:
         return Understood(name, "number", "sure", why, inner.doubt, form)
     doubt = f"column {name!r} is taken as a number{', ' + why if why else ''}: {'; '.join(doubts)}. "
-    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    odd = odd_words_of(words, found.odd)
     sure = "unsure" if found.rival is not None or found.odd.size > 0.1 * len(words) else "likely"
     return Understood(
         name, "number", sure, why, doubt + settle(name, "number", "category"), form, odd_words=odd
@@ -151,7 +152,7 @@ def _of_formatted(
 def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Understood:
     name = series.name
     form, doubts = found.format, []
-    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    odd = odd_words_of(words, found.odd)
     if found.odd.size:
         doubts.append(
             f"{counted(found.odd.size, 'cell')} of {len(words):,} cannot be read as a time "
