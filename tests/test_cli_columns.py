@@ -1,5 +1,6 @@
 """The command on tables as people have them: the ones that were once misread without a word."""
 
+import datetime
 import json
 
 import numpy as np
@@ -132,16 +133,10 @@ def test_times_are_hours_and_weekdays_and_later_rows_are_no_alarms(capsys, tmp_p
     def log(n, first_day):
         # By day only.
         days, minutes = np.sort(rng.integers(0, 60, size=n)), rng.integers(8 * 60, 18 * 60, size=n)
-        begin = np.datetime64("2024-01-01") + np.timedelta64(first_day, "D")
-        times = (
-            begin + days.astype("timedelta64[D]") + minutes.astype("timedelta64[m]").astype("timedelta64[us]")
-        )
-        return pl.DataFrame(
-            {
-                "at": pl.Series(times.astype("datetime64[us]")).dt.strftime("%d.%m.%Y %H:%M"),
-                "x": rng.normal(size=n),
-            }
-        )
+        begin = datetime.datetime(2024, 1, 1) + datetime.timedelta(days=first_day)
+        later = zip(days.tolist(), minutes.tolist(), strict=True)
+        times = [begin + datetime.timedelta(days=day, minutes=minute) for day, minute in later]
+        return pl.DataFrame({"at": [f"{time:%d.%m.%Y %H:%M}" for time in times], "x": rng.normal(size=n)})
 
     model = tmp_path / "m.rankad"
     said = fit(capsys, put(log(600, 0), tmp_path / "n.csv"), model)
