@@ -109,7 +109,7 @@ LAWS = (
 )
 
 
-def _frame(cells: dict[str, object]) -> pl.DataFrame:
+def as_text(cells: dict[str, object]) -> pl.DataFrame:
     """Return a table as CSV would have it: text throughout."""
     frame = pl.DataFrame({name: pl.Series(name, values) for name, values in cells.items()})
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).cast(pl.String)
@@ -118,7 +118,7 @@ def _frame(cells: dict[str, object]) -> pl.DataFrame:
 def rates(law: Law, n: int, n_fresh: int, seed: int, n_jobs: int) -> list[float]:
     """Return the shares of fresh rows that are alarms, at each of `ALPHAS`."""
     rng = np.random.default_rng([seed, n])
-    nominal, fresh = _frame(law.draw(n, rng)), _frame(law.draw(n_fresh, rng))
+    nominal, fresh = as_text(law.draw(n, rng)), as_text(law.draw(n_fresh, rng))
     detector = TableDetector(RankAD(random_state=0, n_jobs=n_jobs))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)
