@@ -41,7 +41,8 @@ def _numbers(n: int, rng: np.random.Generator) -> dict[str, object]:
     return {"x": x, "y": 0.8 * x + 0.6 * rng.normal(size=n), "amount": np.exp(rng.normal(3.0, 1.0, size=n))}
 
 
-def _text(n_words: int, power: float) -> Callable[[int, np.random.Generator], dict[str, object]]:
+def text_law(n_words: int, power: float) -> Callable[[int, np.random.Generator], dict[str, object]]:
+    """Return a law with a column of so many words, of which the r-th is as frequent as r to the -power."""
     weights = np.arange(1, n_words + 1) ** -power
     weights /= weights.sum()
     words = np.array([f"w{at}" for at in range(n_words)])
@@ -93,14 +94,14 @@ def _all(n: int, rng: np.random.Generator) -> dict[str, object]:
     for draw in (_dates, _codes, _missing, _odd):
         found |= draw(n, rng)
     for n_words in (10, 100, 1_000, 10_000):
-        found[f"word_{n_words}"] = _text(n_words, 1.0)(n, rng)["word"]
+        found[f"word_{n_words}"] = text_law(n_words, 1.0)(n, rng)["word"]
     return found
 
 
 LAWS = (
     Law("numbers", _numbers),
-    *(Law(f"text of {v:,} words, even", _text(v, 0.0)) for v in (10, 100, 1_000, 4_000, 10_000)),
-    *(Law(f"text of {v:,} words, few frequent", _text(v, 1.0)) for v in (10, 100, 1_000, 10_000)),
+    *(Law(f"text of {v:,} words, even", text_law(v, 0.0)) for v in (10, 100, 1_000, 4_000, 10_000)),
+    *(Law(f"text of {v:,} words, few frequent", text_law(v, 1.0)) for v in (10, 100, 1_000, 10_000)),
     Law("dates", _dates),
     Law("codes", _codes),
     Law("missing cells", _missing),
@@ -109,7 +110,7 @@ LAWS = (
 )
 
 
-def _frame(cells: dict[str, object]) -> pl.DataFrame:
+def as_text(cells: dict[str, object]) -> pl.DataFrame:
     """Return a table as CSV would have it: text throughout."""
     frame = pl.DataFrame({name: pl.Series(name, values) for name, values in cells.items()})
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None)).cast(pl.String)
@@ -118,7 +119,7 @@ def _frame(cells: dict[str, object]) -> pl.DataFrame:
 def rates(law: Law, n: int, n_fresh: int, seed: int, n_jobs: int) -> list[float]:
     """Return the shares of fresh rows that are alarms, at each of `ALPHAS`."""
     rng = np.random.default_rng([seed, n])
-    nominal, fresh = _frame(law.draw(n, rng)), _frame(law.draw(n_fresh, rng))
+    nominal, fresh = as_text(law.draw(n, rng)), as_text(law.draw(n_fresh, rng))
     detector = TableDetector(RankAD(random_state=0, n_jobs=n_jobs))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)

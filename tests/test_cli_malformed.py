@@ -279,9 +279,12 @@ def test_a_long_cell_does_not_bury_what_to_do(place, capfd):
     table = put(place, cases.odd_tables()["huge text for a number"])
     said = run(capfd, place, "explain", table, "--model", place.table_model, "--row", 4)
     assert "not a number, as normal cells are" in said.out
-    said = run(capfd, place, "fit", table, "--model", place.outside / "m.rankad", "--id", "id")
+    out = place.outside / "m.rankad"
+    said = run(capfd, place, "fit", table, "--model", out, "--id", "id", out=out)
     assert "1 cell of 25 cannot be read as a number (row 4: 'zzz" in said.err
-    assert said.err.endswith("to take it as a category, --category load (categories=['load']).\n")
+    assert "to take it as a category, --category load (categories=['load']).\n" in said.err
+    # Nor does the model remember it.
+    assert out.stat().st_size < cases.HUGE
 
 
 def test_long_names_are_cut_short_on_the_screen(place, capfd):

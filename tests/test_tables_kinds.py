@@ -8,7 +8,7 @@ import pytest
 from rankad.tables.frames import Untyped
 from rankad.tables.kinds import Told, understand
 from rankad.tables.learning import learn_encoder
-from tests.table_battery import TABLES, tables
+from table_battery import TABLES, tables
 
 CASES = [(f"{name}-{seed}", made) for seed in range(3) for name, made in tables(seed)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from rankad._arrays import Floats
+from rankad._arrays import Floats, Ints
 from rankad.tables.errors import shown
 from rankad.tables.formats import KNOWN_UNITS, Recognized, recognize
 from rankad.tables.kind_of_numbers import of_numbers
@@ -18,6 +18,7 @@ from rankad.tables.understood import (
     cells_of,
     counted,
     is_or_are,
+    odd_words_of,
     option,
     settle,
 )
@@ -57,14 +58,26 @@ def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewher
         )
         return found._replace(sure="likely", why=f"digits {reason}", doubt=doubt)
     words = series.filter(has_value(series))
-    times = recognize_times(words, day_first=told.day_first)
-    if times is not None and times.odd.size <= (1 - _MOSTLY) * len(words):
-        return _of_times(series, words, times)
-    numbers_read = recognize(words, decimal=told.decimal, elsewhere=elsewhere)
+    # Of words that repeat, one each will do.
+    different = words.unique(maintain_order=True)
+    times = recognize_times(different, day_first=told.day_first)
+    if times is not None:
+        times = times._replace(odd=_places(words, different, times.odd))
+        if times.odd.size <= (1 - _MOSTLY) * len(words):
+            return _of_times(series, words, times)
+    numbers_read = recognize(different, decimal=told.decimal, elsewhere=elsewhere)
+    numbers_read = numbers_read._replace(odd=_places(words, different, numbers_read.odd))
     n_odd = numbers_read.odd.size
     if n_odd <= (1 - _MOSTLY) * len(words):
         return _of_formatted(series, words, numbers_read, typed, min_count)
     return of_words(series, min_count, n_numbers=len(words) - n_odd)
+
+
+def _places(words: pl.Series, different: pl.Series, odd: Ints) -> Ints:
+    """Return where those of the different words stand that are odd."""
+    if len(different) == len(words) or not odd.size:
+        return odd
+    return np.flatnonzero(words.is_in(different.gather(odd).to_list()).to_numpy())
 
 
 def _typed_decimals(series: pl.Series, values: Floats, min_count: int) -> Understood:
@@ -129,7 +142,7 @@ def _of_formatted(
     if not doubts:
         return Understood(name, "number", "sure", why, inner.doubt, form)
     doubt = f"column {name!r} is taken as a number{', ' + why if why else ''}: {'; '.join(doubts)}. "
-    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    odd = odd_words_of(words, found.odd)
     sure = "unsure" if found.rival is not None or found.odd.size > 0.1 * len(words) else "likely"
     return Understood(
         name, "number", sure, why, doubt + settle(name, "number", "category"), form, odd_words=odd
@@ -139,7 +152,7 @@ def _of_formatted(
 def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Understood:
     name = series.name
     form, doubts = found.format, []
-    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    odd = odd_words_of(words, found.odd)
     if found.odd.size:
         doubts.append(
             f"{counted(found.odd.size, 'cell')} of {len(words):,} cannot be read as a time "

@@ -15,7 +15,7 @@ from rankad.tables.kind_of_numbers import of_numbers
 from rankad.tables.kind_of_text import of_text, of_words
 from rankad.tables.numbers import all_numbers, is_text, parse
 from rankad.tables.times import TimeFormat, epoch_unit, recognize_times
-from rankad.tables.understood import ColumnWarning, Told, Understood
+from rankad.tables.understood import ColumnWarning, Told, Understood, odd_words_of
 from rankad.tables.words import all_booleans, has_value
 
 __all__ = ["ColumnWarning", "Told", "Understood", "understand"]
@@ -102,7 +102,7 @@ def _told_number(series: pl.Series, told: Told, elsewhere: str | None) -> Unders
             f"column {name!r} is to be a number (--number {name} or numbers=[{name!r}]), but none of its "
             f"cells can be read as one, as {shown(words[0]) if len(words) else 'all are missing'}."
         )
-    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    odd = odd_words_of(words, found.odd)
     written = found.format.describe()
     return Understood(
         name, "number", why=f"{why}, {written}" if written else why, number=found.format, odd_words=odd
@@ -131,5 +131,5 @@ def _told_time(series: pl.Series, told: Told) -> Understood:
     found = recognize_times(words, day_first=told.day_first) if len(words) else None
     if found is None:
         raise ValueError(wrong.format("none of its cells can be read as one"))
-    odd = tuple(words.gather(found.odd).unique(maintain_order=True).to_list())
+    odd = odd_words_of(words, found.odd)
     return Understood(name, "time", why="as asked for", time=found.format, odd_words=odd)

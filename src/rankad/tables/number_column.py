@@ -124,6 +124,7 @@ class NumberColumn:
             known.values,
             wall.sign,
         )
+        alone.append(column._unreadable(series, values))
         return Learned(column, np.unique(np.concatenate(alone)))
 
     @property

@@ -67,7 +67,7 @@ class TimeColumn:
             once = [word for word, n in counts.iter_rows() if n == 1]
             alone = np.union1d(alone, np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
         column = cls(series.name, parts_of(times), absent.size > 0, format, odd_words)
-        return Learned(column, alone)
+        return Learned(column, np.union1d(alone, column._unreadable(series, times)))
 
     @property
     def width(self) -> int:

@@ -22,11 +22,14 @@ __all__ = [
     "cells_of",
     "counted",
     "is_or_are",
+    "odd_words_of",
     "option",
     "settle",
 ]
 
 _SHOWN_CELLS = 3
+# Models remember no more than these, and rows with others are strange.
+_LONGEST_WORD, _MOST_ODD_WORDS = 100, 1_000
 
 
 class ColumnWarning(UserWarning):
@@ -121,6 +124,12 @@ def cells_of(series: pl.Series, words: pl.Series, odd: Ints) -> str:
     named = [f"row {rows[at] + 1:,}: {shown(words[int(at)])}" for at in odd[:_SHOWN_CELLS]]
     more = f" and {odd.size - _SHOWN_CELLS:,} more" if odd.size > _SHOWN_CELLS else ""
     return ", ".join(named) + more
+
+
+def odd_words_of(words: pl.Series, odd: Ints) -> tuple[str, ...]:
+    """Return the words of odd cells that are to be remembered: none too long, and the first of very many."""
+    found = words.gather(odd).unique(maintain_order=True)
+    return tuple(found.filter(found.str.len_chars() <= _LONGEST_WORD).head(_MOST_ODD_WORDS).to_list())
 
 
 def counted(n: int, what: str) -> str:
