@@ -239,7 +239,7 @@ def held_bytes(frame: pl.DataFrame) -> int:
     texts = sum(kind == pl.String for kind in kinds.values())
     words = [name for name, kind in kinds.items() if isinstance(kind, (pl.Categorical, pl.Enum))]
     long = sum(int(frame[name].cast(pl.String).str.len_bytes().sum() or 0) for name in words)
-    return frame.estimated_size() + _VIEW_BYTES * frame.height * (texts + len(words)) + long
+    return int(frame.estimated_size()) + _VIEW_BYTES * frame.height * (texts + len(words)) + long
 
 
 class BeginningDigest:
