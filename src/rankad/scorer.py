@@ -83,7 +83,10 @@ class KernelScorer:
                 self, coefficients=np.zeros_like(self.coefficients), widths=far_widths, near=None
             )
             heard = replace(self, far_field=False, limits=None)
-            return heard.score(rows, n_jobs=n_jobs) + silenced.score(rows, n_jobs=n_jobs)
+            scores = heard.score(rows, n_jobs=n_jobs)
+            # What it was laid out as is no longer needed.
+            del heard
+            return scores + silenced.score(rows, n_jobs=n_jobs)
         layout, limits = self._layout, self.limits or _NO_LIMITS
         reach = FAR_REACH if self.far_field else math.inf
         scores = np.empty(len(rows))

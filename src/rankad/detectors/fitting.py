@@ -492,11 +492,14 @@ class RankFit:
             alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= _ALIKE_WIDTHS
             sigma = detector.bandwidth_ if alike else chosen.sigma(prepared.unit)
             scorer, solution = prepared.solve(sigma, [weight], self._scratch)[0]
+            # Of very many columns, this is several copies of the rows.
+            del prepared
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=detector.scorer_.single)
             widths = detector.scorer_.widths
             unlike = np.abs(np.log(scorer.widths / widths)) > _ALIKE_WIDTHS
             scores = scorer.score(rows[held], far_widths=np.where(unlike, scorer.widths, widths))
+            del scorer
             if detector.far_field:
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
                 scores -= ColumnRanges.of(rows[kept]).excess(rows[held])
