@@ -45,7 +45,7 @@ research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality 
 promises: $(TEST_ENV) ## count false alarms on laws made up to break the promise into docs/promises (about 30 minutes)
 	$(PY) -m benchmarks.promises --out docs/promises --jobs $(JOBS)
 
-faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into docs/faults (about 20 minutes)
+faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into docs/faults (about 50 minutes of one core)
 	$(PY) -m benchmarks.faults --out docs/faults --jobs $(JOBS)
 
 browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped

@@ -107,9 +107,12 @@ def in_groups(points: NDArray[Any], dtype: Any) -> NDArray[Any]:
     width = lanes(dtype)
     n_groups = -(-n // (_GROUPS * width)) * _GROUPS
     groups = aligned((n_groups, d, width), dtype)
-    missing = n_groups * width - n
-    filled = np.concatenate([points, np.full((missing, d), np.inf)]) if missing else points
-    groups[:] = filled.reshape(n_groups, width, d).swapaxes(1, 2)
+    whole = n // width
+    groups[:whole] = points[: whole * width].reshape(whole, width, d).swapaxes(1, 2)
+    groups[whole:] = np.inf
+    rest = points[whole * width :]
+    if len(rest):
+        groups[whole, :, : len(rest)] = rest.T
     return groups
 
 

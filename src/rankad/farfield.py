@@ -16,6 +16,8 @@ __all__ = ["ColumnRanges"]
 
 # So many units outside the range of nominal rows are left to the kernel.
 _REACH = 4.0
+# So many numbers are compared at a time.
+_AT_ONCE = 2**14
 
 
 class ColumnRanges(NamedTuple):
@@ -56,7 +58,12 @@ class ColumnRanges(NamedTuple):
         array([0., 0., 2.])
         """
         total = np.zeros(len(rows))
+        # Some columns at a time, so that they stay in the cache, and that many do not take long.
+        step = max(1, _AT_ONCE // max(1, len(rows)))
         with np.errstate(over="ignore"):
-            for column, low, high, unit in zip(rows.T, self.low, self.high, self.unit, strict=True):
-                np.maximum(total, np.maximum(low - column, column - high) / unit - _REACH, out=total)
+            for begin in range(0, rows.shape[1], step):
+                some = slice(begin, begin + step)
+                part = rows[:, some]
+                outside = np.maximum(self.low[some] - part, part - self.high[some]) / self.unit[some] - _REACH
+                np.maximum(total, outside.max(axis=1, initial=0.0), out=total)
         return np.minimum(total, LARGEST)

@@ -31,6 +31,7 @@ NEGLIGIBLE = 46.0
 _BLOCK = 64
 # Less than one by more than rounding.
 _NEARLY = 1 - 1e-9
+_FIRST_COLUMNS = 16
 # k-means ends after so many rounds, or once centres have moved by so little: the sum of their squared shifts,
 # over the variance of a column.
 _K_MEANS_ROUNDS, _K_MEANS_SHIFT = 5, 1e-3
@@ -69,14 +70,24 @@ def choose_landmarks(
             f"names must be {len(rows)} integers, one for each row, got shape {named.shape} of {named.dtype}."
         )
     # Sorting all rows takes long. Mostly a few tell that there are more distinct ones than landmarks.
-    if method == "random" or len(np.unique(rows[: 2 * n_landmarks], axis=0)) <= n_landmarks:
-        distinct, first = np.unique(rows, axis=0, return_index=True)
+    if method == "random" or len(_distinct(rows[: 2 * n_landmarks])[0]) <= n_landmarks:
+        distinct, first = _distinct(rows)
         if len(distinct) <= n_landmarks:
             return distinct
         if method == "random":
             lots = _lots(_keys(seed, 1)[0], named[first])
             return distinct[np.sort(np.argpartition(lots, n_landmarks)[:n_landmarks])]
     return _k_means(rows, rows[_spread_out(rows, named, _keys(seed, n_landmarks))])
+
+
+def _distinct(rows: Floats) -> tuple[Floats, Ints]:
+    """Return the distinct rows, in the order of their numbers, and where each is first."""
+    if rows.shape[1] > _FIRST_COLUMNS:
+        # Mostly a few columns tell all rows apart, and order them; to compare all columns takes long.
+        first = np.unique(rows[:, :_FIRST_COLUMNS], axis=0, return_index=True)[1]
+        if len(first) == len(rows):
+            return rows[first], first
+    return np.unique(rows, axis=0, return_index=True)
 
 
 def _k_means(rows: Floats, centers: Floats) -> Floats:

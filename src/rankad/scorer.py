@@ -25,6 +25,8 @@ _GOOD_ENOUGH = 0.01
 _SMALL_SINGLE = 1e-20
 # Fewer rows than this are not worth a second thread; a block is of so many numbers.
 _FEW, _BLOCK = 4_096, 2**18
+# So many columns are sorted at a time.
+_SORTED = 4_096
 _NO_LIMITS = (np.empty(0), np.empty(0), np.empty(0))
 # Beyond this a landmark may as well be anywhere (an infinite coordinate would have no distance to itself),
 # and a distance is as good as infinite.
@@ -81,7 +83,10 @@ class KernelScorer:
                 self, coefficients=np.zeros_like(self.coefficients), widths=far_widths, near=None
             )
             heard = replace(self, far_field=False, limits=None)
-            return heard.score(rows, n_jobs=n_jobs) + silenced.score(rows, n_jobs=n_jobs)
+            scores = heard.score(rows, n_jobs=n_jobs)
+            # What it was laid out as is no longer needed.
+            del heard
+            return scores + silenced.score(rows, n_jobs=n_jobs)
         layout, limits = self._layout, self.limits or _NO_LIMITS
         reach = FAR_REACH if self.far_field else math.inf
         scores = np.empty(len(rows))
@@ -185,12 +190,24 @@ class _Layout(NamedTuple):
     n_nearest: int
 
 
+def _middle(rows: Floats) -> Floats:
+    """Return the upper median of every column, some columns at a time."""
+    found = np.empty(rows.shape[1])
+    for begin in range(0, rows.shape[1], _SORTED):
+        some = slice(begin, begin + _SORTED)
+        found[some] = np.sort(rows[:, some], axis=0)[len(rows) // 2]  # np.median takes three times as long
+    return found
+
+
 def _lay_out(landmarks: Floats, coefficients: Floats, widths: Floats, dtype: Any) -> _Layout:
-    center = np.sort(landmarks, axis=0)[len(landmarks) // 2]  # np.median takes three times as long
+    center = _middle(landmarks)
     scale = 1.0 / (UNIT * widths)
     farthest = _FARTHEST[dtype]
     with np.errstate(over="ignore"):
-        scaled = np.clip((landmarks - center) * scale, -farthest, farthest)
+        # In place: there may be very many columns.
+        scaled = landmarks - center
+        scaled *= scale
+        np.clip(scaled, -farthest, farthest, out=scaled)
     heard = coefficients != 0
     groups = in_groups(scaled[heard], dtype)
     padded = np.zeros(groups.shape[0] * groups.shape[2], dtype=dtype)

@@ -15,6 +15,7 @@ from rankad._progress import Progress
 from rankad._scratch import Scratch
 from rankad.calibration import Calibration
 from rankad.detectors.doubt import few_places, is_in_doubt
+from rankad.detectors.narrowing import Narrowed, narrow_others, narrowed, shuffled_cells
 from rankad.detectors.plan import Bandwidth, Plan
 from rankad.detectors.ranker import KnownNeighbors, PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
@@ -66,6 +67,8 @@ _INDISTINCT = 0.01
 _MOST_LOST = 0.2
 # Made-up rows of each kind per held-out row, and how many at most.
 _NEGATIVES, _MOST_NEGATIVES = 20, 10_000
+# Of very many columns, made-up rows hold so many numbers in all, or are so few.
+_VERY_WIDE, _NARROW_NUMBERS, _LEAST_NEGATIVES = 1_000, 2**23, 100
 # So many numbers of them are scaled at a time: all of them at once would be as much memory again.
 _AT_ONCE = 2**18
 
@@ -193,12 +196,21 @@ class RankFit:
             some = self.reference[:: max(1, len(self.reference) // len(rows))]
             n_ranking = _n_ranking(len(self.reference), rows.size)
             ranking = self.reference[np.arange(n_ranking) * len(self.reference) // n_ranking]
-        views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in self.scalings]
-        if self.n_trials > 1:
-            detector.selection_ = self._select(views, C)
+        views: list[View] = []
+        if self._is_very_wide:
+            detector.selection_ = self._select_narrow(C)
+        else:
+            views = [View.of(rows, scaling, self.recipe, seed, some, jobs) for scaling in self.scalings]
+            if self.n_trials > 1:
+                detector.selection_ = self._select(views, C)
+        if detector.selection_ is not None:
             best = detector.selection_.best
         which, multiple, at = np.unravel_index(best, (len(self.scalings), len(plan.bandwidths), len(C)))
-        chosen, view = plan.bandwidths[multiple], views[which]
+        chosen = plan.bandwidths[multiple]
+        if self._is_very_wide:
+            view = View.of(rows, self.scalings[which], self.recipe, seed, None, jobs)
+        else:
+            view = views[which]
         if self.reference is not None:
             view = view._replace(prepared=view.prepared.among(view.scaling.apply(ranking)))
         weight = C[at] * view.prepared.n_pairs
@@ -272,7 +284,25 @@ class RankFit:
     def _n_selection_folds(self, n_training: int) -> int:
         return 4 if self.detector.selection == "disagreement" or n_training < _SMALL else 2
 
-    def _select(self, views: list[View], C: list[float]) -> SelectionTable:
+    @property
+    def _is_very_wide(self) -> bool:
+        """Whether columns are so many that selecting takes long, and more memory than all else."""
+        n, d = self.training.shape
+        return d > max(_VERY_WIDE, 2 * n) and self.n_trials > 1 and self.reference is None
+
+    def _select_narrow(self, C: list[float]) -> SelectionTable:
+        """Select by rows in few columns, at the same distances."""
+        rows = self.training
+        narrow = [narrowed(rows, fit_scaling(rows, scaling)) for scaling in self.scalings]
+        views = [
+            View.of(each.rows, None, self.recipe, self.train_seed)._replace(name=name)
+            for name, each in zip(self.scalings, narrow, strict=True)
+        ]
+        return self._select(views, C, narrow)
+
+    def _select(
+        self, views: list[View], C: list[float], narrow: list[Narrowed] | None = None
+    ) -> SelectionTable:
         detector, rows, bandwidths = self.detector, self.training, self.plan.bandwidths
         if detector.selection == "shuffled" and rows.shape[1] == 1:
             raise ValueError(
@@ -303,7 +333,9 @@ class RankFit:
                 _ = view.prepared.levels
         prepared = self._in_parallel(prepare, len(parts) * len(views))
         negatives = [
-            self._negatives(rows[held], np.delete(rows, held, axis=0), seeds[1])
+            [self._negatives(rows[held], np.delete(rows, held, axis=0), seeds[1])] * len(views)
+            if narrow is None
+            else self._narrow_negatives(narrow, held, seeds[1])
             for held, seeds in zip(parts, fold_seeds, strict=False)
         ]
 
@@ -314,7 +346,8 @@ class RankFit:
             share = 1 - len(held) / len(rows)
             weights = [value * here.n_pairs / share**2 for value in C]
             rankers = here.solve(bandwidths[multiple].sigma(here.unit), weights, self._scratch)
-            losses = self._judge([ranker.scorer for ranker in rankers], views[which], held, negatives[fold])
+            made_up = negatives[fold][which]
+            losses = self._judge([ranker.scorer for ranker in rankers], views[which], held, made_up)
             progress.advance()
             return losses
 
@@ -337,6 +370,24 @@ class RankFit:
         if self.detector.selection == "contrast":
             made_up.append(uniform_box(outside, n, rng))
         return made_up
+
+    def _narrow_negatives(
+        self, narrow: list[Narrowed], held: Ints, seed: np.random.SeedSequence
+    ) -> list[list[Floats]]:
+        """Make up rows like `_negatives`, but fewer, in few columns, for each way to scale them."""
+        rng, rows = np.random.default_rng(seed), self.training
+        most = max(_LEAST_NEGATIVES, _NARROW_NUMBERS // rows.shape[1])
+        n = min(_NEGATIVES * len(held), _MOST_NEGATIVES, most)
+        kept = np.delete(np.arange(len(rows)), held)
+        kinds = {
+            "shuffled": lambda columns: shuffled_cells(rows[held, columns], n, rng),
+            "contrast": lambda columns: uniform_box(rows[kept, columns], n, rng),
+        }
+        wanted = {"shuffled": ["shuffled"], "contrast": ["shuffled", "contrast"]}
+        made_up = [
+            narrow_others(narrow, rows, kinds[kind], n) for kind in wanted.get(self.detector.selection, [])
+        ]
+        return [[of_kind[which] for of_kind in made_up] for which in range(len(narrow))]
 
     def _judge(
         self, scorers: list[KernelScorer], view: View, held: Ints, negatives: list[Floats]
@@ -446,11 +497,14 @@ class RankFit:
             alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= _ALIKE_WIDTHS
             sigma = detector.bandwidth_ if alike else chosen.sigma(prepared.unit)
             scorer, solution = prepared.solve(sigma, [weight], self._scratch)[0]
+            # Of very many columns, this is several copies of the rows.
+            del prepared
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=detector.scorer_.single)
             widths = detector.scorer_.widths
             unlike = np.abs(np.log(scorer.widths / widths)) > _ALIKE_WIDTHS
             scores = scorer.score(rows[held], far_widths=np.where(unlike, scorer.widths, widths))
+            del scorer
             if detector.far_field:
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
                 scores -= ColumnRanges.of(rows[kept]).excess(rows[held])

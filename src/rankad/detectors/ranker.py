@@ -131,8 +131,10 @@ class PreparedRows:
         self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
         self._recipe, self._n_jobs = recipe, n_jobs
         self._scaling = fit_scaling(rows, scaling)
-        self._rows = self._scaling.apply(rows)
+        # No copy where nothing is scaled: there may be very many columns.
+        self._rows = rows if scaling is None else self._scaling.apply(rows)
         self._reference = None if reference is None else self._scaling.apply(reference)
+        self._is_scaled = scaling is not None
         self._density = density
         n, k = len(rows), recipe.k
         self._names = np.arange(n) if known is None else known.kept
@@ -223,6 +225,8 @@ class PreparedRows:
     @made_once
     def _landmarks(self) -> Floats:
         """The landmarks in the units of the rows as they came."""
+        if not self._is_scaled:
+            return self._map.landmarks
         center, scale = self._scaling
         return self._map.landmarks * scale + center
 
