@@ -220,6 +220,14 @@ def test_rows_can_be_named_by_their_id_or_number(files, capsys, tmp_path):
     assert found == [(5, names[4]), (31, "5")]
 
 
+def test_of_many_rows_of_one_id_the_first_are_explained_and_the_others_counted(files, capsys, tmp_path):
+    frame = read_text(files.new)
+    frame[:13].with_columns(reading=pl.lit("same")).write_csv(tmp_path / "same.csv")
+    said = call(capsys, "explain", tmp_path / "same.csv", "--model", files.model, "--row", "same", "--json")
+    assert [row["row"] for row in json.loads(said.out)] == list(range(1, 11))
+    assert said.err == "rankad: note: --row same: 3 more rows have this id; the first 10 are explained.\n"
+
+
 def test_rows_that_are_not_there_are_told(files, capsys, tmp_path):
     for row, expected in (
         ("R9", "there is no row 'R9': "),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -143,9 +145,10 @@ def _named(reader: TableReader, detector: TableDetector, wanted: list[str]) -> R
     numbers = {name: number for name in names if (number := _number(name)) is not None}
     # Where in the table the rows of each name are.
     places: dict[str, list[int]] = {name: [] for name in names}
+    more: Counter[str] = Counter()
     parts = []
     for frame in reader:
-        here = _here(frame, reader.rows_before, ids, names, numbers, places)
+        here = _here(frame, reader.rows_before, ids, names, numbers, places, more)
         if here:
             picked = frame[here]
             with of_table(reader.name):
@@ -157,6 +160,12 @@ def _named(reader: TableReader, detector: TableDetector, wanted: list[str]) -> R
     for name in names:
         if not places[name]:
             raise ValueError(_absent(name, reader, ids, detector))
+        if more[name]:
+            warnings.warn(
+                f"--row {name}: {more[name]:,} more rows have this id; the first {len(places[name])} are "
+                f"explained.",
+                stacklevel=2,
+            )
     joined = Rows(
         pl.concat([part.frame for part in parts], how="vertical_relaxed"),
         *(np.concatenate([part[at] for part in parts]) for at in (1, 2, 3)),
@@ -173,8 +182,9 @@ def _here(
     names: list[str],
     numbers: dict[str, int],
     places: dict[str, list[int]],
+    more: Counter[str],
 ) -> list[int]:
-    """Return the rows of a batch that are wanted, and note them under their names."""
+    """Return the rows of a batch that are wanted, and note them under their names, or count them."""
     import polars as pl
 
     here: dict[int, None] = {}
@@ -187,6 +197,7 @@ def _here(
         for at in cells.is_in(names).arg_true().to_list():
             found = places[str(cells[at])]
             if len(found) >= _MOST_OF_ONE_NAME:
+                more[str(cells[at])] += before + at + 1 not in found
                 continue
             if before + at + 1 not in found:
                 found.append(before + at + 1)
