@@ -100,7 +100,7 @@ def test_an_array_that_lies_column_by_column_is_held_once(tmp_path, name):
 
 def seconds_of_columns(n):
     """Return the processor time that it takes to learn and to encode a table of so many columns."""
-    rows = np.random.default_rng(0).normal(size=(3, n))
+    rows = np.random.default_rng(0).normal(size=(8, n))
     table = pl.DataFrame({f"c{at}": [repr(x) for x in column.tolist()] for at, column in enumerate(rows.T)})
     begun = time.process_time()
     encoder = TableEncoder.fit(table)
@@ -111,7 +111,7 @@ def seconds_of_columns(n):
 
 
 def test_the_time_of_many_columns_grows_with_their_number():
-    """Eight times the columns: eight times the time, not sixty-four times as where names are sought in lists."""
+    """Eight times the columns take eight times as long, not 64 times: names are not sought in lists."""
     seconds_of_columns(100)
     few, many = seconds_of_columns(2_000), seconds_of_columns(16_000)
     assert (many < 25 * few + 0.5).all()
