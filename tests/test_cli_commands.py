@@ -365,7 +365,7 @@ def test_the_page_counts_categories_as_the_model_does():
     nominal = pl.DataFrame(
         {
             "x": np.random.default_rng(0).normal(size=60),
-            "word": ["a"] * 30 + ["b"] * 25 + ["c", "d", "e", "e", "NA"],
+            "word": ["a", "b"] * 25 + ["c", "d", "e", "e", "NA"] + ["a"] * 5,
             "on": ["True", "FALSE", "true"] * 20,
         }
     )

@@ -67,7 +67,7 @@ def test_a_change_keeps_the_signs_of_categories():
 
 
 def test_errors_keep_the_blanks_of_names(files, capsys, tmp_path):
-    pl.DataFrame({"two  blanks": [1], "p_value": [1]}).write_csv(tmp_path / "t.csv")
+    pl.DataFrame({"two  blanks": range(9), "p_value": range(9)}).write_csv(tmp_path / "t.csv")
     said = call(capsys, "fit", tmp_path / "t.csv", "--model", tmp_path / "m", "--id", "three   blanks")
     assert said.status != 0
     assert "three   blanks" in said.err

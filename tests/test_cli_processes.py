@@ -1,5 +1,6 @@
 """The command as a process: pipes, signals, and what a run that is killed leaves behind."""
 
+import json
 import random
 import signal
 import subprocess
@@ -112,7 +113,8 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(files, capsys, tmp_path
     call(capsys, "score", table, "--model", files.model, "--out", tmp_path / "whole.csv")
     out, journal = tmp_path / "out.csv", tmp_path / "out.csv.part.json"
     process = started("score", table, "--model", files.model, "--out", out, "--resume", code=SMALL)
-    wait_for(journal.exists, process)
+    # The journal is there before the first byte.
+    wait_for(lambda: journal.exists() and json.loads(journal.read_text())["bytes"] > 0, process)
     process.kill()
     process.communicate(timeout=60)
     assert not out.exists()

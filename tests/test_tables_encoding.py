@@ -301,7 +301,9 @@ def test_numbers_and_text_side_by_side_are_text():
 
 @pytest.mark.parametrize("frame", [np.zeros((3, 2)), [[1, 2]], "table.csv", None])
 def test_what_is_no_table_is_an_error(frame):
-    with pytest.raises(TypeError, match=r"polars or pandas DataFrame.*dict of columns or a list of dicts, got"):
+    with pytest.raises(
+        TypeError, match=r"polars or pandas DataFrame.*dict of columns or a list of dicts, got"
+    ):
         TableEncoder.fit(frame)
 
 

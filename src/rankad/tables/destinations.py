@@ -105,12 +105,15 @@ class Resumable(Destination):
         # What JSON makes of it is what it will be compared with.
         self._fingerprint = json.loads(json.dumps(fingerprint))
         self._begun = True
-        self.file = _opened(self.path, "rb+" if self.path.exists() else "wb")
+        is_new = not self.path.exists()
+        self.file = _opened(self.path, "wb" if is_new else "rb+")
         try:
             _lock(self.file, self.path)
             self._take_up(self._recorded())
         except BaseException:
             self.file.close()
+            if is_new:
+                self.path.unlink(missing_ok=True)
             raise
 
     def _recorded(self) -> dict[str, Any]:
@@ -197,10 +200,14 @@ class Resumable(Destination):
             "columns": columns,
         }
         fresh = self._journal.with_suffix(".new")
-        with naming(self._journal), open(fresh, "w", encoding="utf-8") as file:
-            json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with naming(self._journal), open(fresh, "w", encoding="utf-8") as file:
+                json.dump(record, file)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
         put_in_place(fresh, self._journal)
 
     def finish(self) -> None:
