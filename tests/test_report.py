@@ -659,7 +659,7 @@ def test_the_page_fits_the_screen(show, make, width, scheme):
 
 def test_users_are_told_of_normal_rows():
     strange = [Strange(row=0, column="valve", what="not among the categories of nominal rows", value="drain")]
-    bound = beta_bound(Calibration.from_scores(np.arange(999), "cross-fit"), 0.05, 0.05, n_trimmed=9)
+    bound = beta_bound(Calibration.from_scores(np.arange(999), "cross-fit"), 0.05, 0.05, 9, 1_008)
     page = Read(render(a_report(alarms=[an_alarm(strange=strange)], model=a_model(bound=bound))))
     labels = [attributes.get("aria-label", "") for _, attributes in page.tags]
     assert "nominal" not in " ".join([page.text, *labels]).lower()

@@ -204,9 +204,7 @@ def _print_text(plan: Plan, outcome: Outcome) -> None:
         )
     if outcome.n_strange:
         what = "has a cell" if outcome.n_strange == 1 else "have a cell"
-        out.print(
-            f"{rows(outcome.n_strange)} {what} such as no normal row had: a new category, or a missing value."
-        )
+        out.print(f"{rows(outcome.n_strange)} {what} such as no normal row had; rankad explain names it.")
     if plan.out is None:
         out.print(
             f"\nAll rows: rankad score {plan.table} --model {plan.model} --out scored.csv", soft_wrap=True
