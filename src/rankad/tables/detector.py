@@ -205,6 +205,7 @@ class TableDetector(CalibratedDetector):
         fitted.calibration_ = _as_learned_from_others(fitted, rows, learned)
         del fitted._calibrating_rows
         self._take(encoder, fitted)
+        self._lonely = learned.lonely
         # If there are too few rows for any alarm, the detector inside has said so.
         if fitted.alpha * (fitted.calibration_.scores.size + 1) >= 1:
             self._warn_if_silent(stacklevel=4)
@@ -295,8 +296,14 @@ class TableDetector(CalibratedDetector):
             return super()._more_alarms()
         return (
             f"{self.encoder_.n_alone} of {self.encoder_.n_rows} nominal rows have something that no other "
-            f"has: drop the columns in which that is common, use more rows, or a larger alpha."
+            f"has{self._where_alone()}: drop the columns in which that is common, use more rows, or a larger "
+            f"alpha."
         )
+
+    def _where_alone(self) -> str:
+        """Name the columns of such rows; those of a detector that was loaded are not known."""
+        columns = getattr(self, "_lonely", ())[:3]
+        return f", chiefly in {', '.join(map(repr, columns))}" if columns else ""
 
     def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
         """Say for each row which columns make it abnormal: see `rankad.explanations.explain`.

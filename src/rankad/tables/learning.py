@@ -53,11 +53,14 @@ class LearnedEncoder(NamedTuple):
         The rows that would be strange.
     moved : list of Moved
         The rows that would be encoded otherwise.
+    lonely : tuple of str
+        The columns in which rows would be strange, the most rows first.
     """
 
     encoder: TableEncoder
     alone: Ints
     moved: list[Moved]
+    lonely: tuple[str, ...] = ()
 
 
 def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
@@ -102,7 +105,8 @@ def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
         tuple(told.categories),
         tuple(Note(u.name, u.kind, u.sure, u.why, u.doubt) for u in understood),
     )
-    return LearnedEncoder(encoder, alone, moved)
+    lonely = sorted((found for found in learned if found.alone.size), key=lambda found: -found.alone.size)
+    return LearnedEncoder(encoder, alone, moved, tuple(found.column.name for found in lonely))
 
 
 def _understand_all(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from rankad.tables.strange import (
     NOT_POSITIVE,
     Learned,
     Strange,
+    single_words,
     strange_cells,
 )
 
@@ -51,7 +52,9 @@ class NumberColumn:
     format : NumberFormat
         How they are written in text.
     odd_words : tuple of str
-        Words in nominal cells that are not numbers; they count as missing. Any other word is strange.
+        Words in nominal cells that are not numbers; they count as missing.
+    any_word : bool
+        Whether any other word counts as missing, too, as nominal rows had many; else it is strange.
     values : tuple of float
         All nominal values, ascending, where they are few and each is frequent: any other is strange.
     wall : {"", "positive", "not negative"}
@@ -75,6 +78,7 @@ class NumberColumn:
     odd_words: tuple[str, ...] = ()
     values: tuple[float, ...] = ()
     wall: str = ""
+    any_word: bool = False
 
     @classmethod
     def learn(
@@ -101,11 +105,6 @@ class NumberColumn:
             alone.append(seen)
         elif not constant and n_low + n_high == seen.size:
             alone += [seen[present == end] for end, n in ((low, n_low), (high, n_high)) if n == 1]
-        if odd_words:
-            words = series.cast(pl.String)
-            counts = words.filter(words.is_in(odd_words)).value_counts()
-            once = [word for word, n in counts.iter_rows() if n == 1]
-            alone.append(np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
         center = low if constant else float(present.mean())
         spread = 0.0 if constant else _deviation(present - center)
         median = low if constant else float(np.median(present))
@@ -124,8 +123,9 @@ class NumberColumn:
             known.values,
             wall.sign,
         )
-        alone.append(column._unreadable(series, values))
-        return Learned(column, np.unique(np.concatenate(alone)))
+        words = single_words(series, odd_words, column._unreadable(series, values))
+        alone.append(words.alone)
+        return Learned(replace(column, any_word=words.any_word), np.unique(np.concatenate(alone)))
 
     @property
     def width(self) -> int:
@@ -135,7 +135,7 @@ class NumberColumn:
     @property
     def plainly_written(self) -> bool:
         """Whether any parser reads its text as the same numbers."""
-        return self.format == PLAIN and not self.odd_words
+        return self.format == PLAIN and not self.odd_words and not self.any_word
 
     def read(self, series: pl.Series) -> Floats:
         """Return cells as numbers, NaN where one is missing or is no number."""
@@ -151,7 +151,7 @@ class NumberColumn:
 
     def _unreadable(self, series: pl.Series, values: Floats) -> Ints:
         """Return the rows whose text is neither a number nor a word for a missing one."""
-        if not is_text(series.dtype):
+        if self.any_word or not is_text(series.dtype):
             return np.empty(0, dtype=np.int64)
         rows = unread(series, values)
         if rows.size and self.odd_words:
@@ -231,6 +231,7 @@ class NumberColumn:
         )
         if self.odd_words:
             missing += f"; {', '.join(map(shown, self.odd_words[:3]))} count as missing"
+            missing += ", and any other word" if self.any_word else ""
         return f"{self.name}: {what}; {missing}"
 
     def to_dict(self) -> dict[str, Any]:

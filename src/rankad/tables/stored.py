@@ -105,6 +105,7 @@ def _column(stored: Any, old: bool) -> Column:
             read_names(f"odd_words of column {name!r}", stored.get("odd_words")),
             _values(name, stored.get("values")),
             _one_of(name, stored, "wall", ("", "positive", "not negative")),
+            _flag(name, stored, "any_word"),
         )
     if kind == TimeColumn.kind and not old:
         parts = read_names(f"parts of column {name!r}", stored.get("parts"))
@@ -116,6 +117,7 @@ def _column(stored: Any, old: bool) -> Column:
             _flag(name, stored, "missing"),
             _time_format(name, stored.get("format")),
             read_names(f"odd_words of column {name!r}", stored.get("odd_words")),
+            _flag(name, stored, "any_word"),
         )
     if kind == CategoryColumn.kind:
         n_other = read_count(f"n_other of column {name!r}", stored.get("n_other"))

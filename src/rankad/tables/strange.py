@@ -26,8 +26,12 @@ __all__ = [
     "NO_TIME",
     "Learned",
     "Strange",
+    "single_words",
     "strange_cells",
 ]
+
+# Where so many nominal rows have a word of their own that cannot be read, any such word counts as missing.
+_WORDS_OF_ALL_KINDS = 2
 
 # Two rows of different categories are at distance one.
 INDICATOR = math.sqrt(0.5)
@@ -87,3 +91,43 @@ def strange_cells(series: pl.Series, rows: Ints, what: str) -> list[Strange]:
     """Return some cells of a column as strange ones."""
     values = [None if value != value else value for value in series.gather(rows).to_list()]
     return [Strange(int(row), series.name, what, value) for row, value in zip(rows, values, strict=True)]
+
+
+class SingleWords(NamedTuple):
+    """Words that cannot be read and that no other nominal row has.
+
+    Attributes
+    ----------
+    any_word : bool
+        Whether they are so common that any such word counts as missing.
+    alone : ndarray of int
+        The rows whose word would be strange had they not been there.
+    """
+
+    any_word: bool
+    alone: Ints
+
+
+def single_words(series: pl.Series, odd_words: tuple[str, ...], unknown: Ints) -> SingleWords:
+    """Decide what words count as that cannot be read, from nominal cells.
+
+    Error codes of all kinds, say: if every one of them were strange, so would be normal rows to come.
+
+    Parameters
+    ----------
+    series : polars Series
+    odd_words : tuple of str
+        Words that are remembered.
+    unknown : ndarray of int
+        Rows with other words that cannot be read.
+    """
+    rows = unknown
+    if odd_words:
+        words = series.cast(pl.String)
+        counts = words.filter(words.is_in(odd_words)).value_counts()
+        once = [word for word, n in counts.iter_rows() if n == 1]
+        rows = np.union1d(rows, np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
+    # Without one of them, there must still be so many.
+    return SingleWords(
+        rows.size >= _WORDS_OF_ALL_KINDS, rows if rows.size <= _WORDS_OF_ALL_KINDS else rows[:0]
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,15 @@ import polars as pl
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import TableError
 from rankad.tables.numbers import is_text
-from rankad.tables.strange import INDICATOR, MISSING_HERE, NO_TIME, Learned, Strange, strange_cells
+from rankad.tables.strange import (
+    INDICATOR,
+    MISSING_HERE,
+    NO_TIME,
+    Learned,
+    Strange,
+    single_words,
+    strange_cells,
+)
 from rankad.tables.times import TimeFormat, fractions, label, parts_of
 from rankad.tables.words import has_value
 
@@ -38,7 +46,9 @@ class TimeColumn:
     format : TimeFormat
         How times are written in text and in numbers.
     odd_words : tuple of str
-        Words in nominal cells that are no times; they count as missing. Any other word is strange.
+        Words in nominal cells that are no times; they count as missing.
+    any_word : bool
+        Whether any other word counts as missing, too, as nominal rows had many; else it is strange.
 
     Examples
     --------
@@ -54,6 +64,7 @@ class TimeColumn:
     missing: bool
     format: TimeFormat
     odd_words: tuple[str, ...] = ()
+    any_word: bool = False
 
     @classmethod
     def learn(cls, series: pl.Series, format: TimeFormat, odd_words: tuple[str, ...] = ()) -> Learned:
@@ -61,13 +72,9 @@ class TimeColumn:
         times = format.read(series)
         absent = np.flatnonzero(times.is_null().to_numpy())
         alone = absent if absent.size == 1 else absent[:0]
-        if odd_words:
-            words = series.cast(pl.String)
-            counts = words.filter(words.is_in(odd_words)).value_counts()
-            once = [word for word, n in counts.iter_rows() if n == 1]
-            alone = np.union1d(alone, np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
         column = cls(series.name, parts_of(times), absent.size > 0, format, odd_words)
-        return Learned(column, np.union1d(alone, column._unreadable(series, times)))
+        words = single_words(series, odd_words, column._unreadable(series, times))
+        return Learned(replace(column, any_word=words.any_word), np.union1d(alone, words.alone))
 
     @property
     def width(self) -> int:
@@ -99,6 +106,8 @@ class TimeColumn:
         return shown
 
     def _unreadable(self, series: pl.Series, times: pl.Series) -> Ints:
+        if self.any_word:
+            return np.empty(0, dtype=np.int64)
         rows = np.flatnonzero((times.is_null() & has_value(series)).to_numpy())
         if rows.size and self.odd_words and is_text(series.dtype):
             rows = rows[~series.cast(pl.String).gather(rows).is_in(self.odd_words).to_numpy()]
