@@ -147,3 +147,16 @@ def test_times_are_hours_and_weekdays_and_later_rows_are_no_alarms(capsys, tmp_p
     assert p[0] <= 0.02
     assert p[1] == p.min()
     assert (p <= 0.05).mean() < 0.12
+
+
+def test_a_first_line_of_numbers_is_said_to_look_like_a_row(capsys, tmp_path):
+    frame = pl.DataFrame(
+        np.random.default_rng(0).normal(size=(60, 3)).round(3), schema=["18.04", "4.38", "mode"]
+    )
+    said = fit(capsys, put(frame, tmp_path / "n.csv"), tmp_path / "m.rankad")
+    assert "column names of" in said.err
+    assert "look like a row ('18.04', '4.38')" in said.err
+    said = fit(
+        capsys, put(frame.rename({"18.04": "a", "4.38": "b"}), tmp_path / "n.csv"), tmp_path / "m.rankad"
+    )
+    assert "look like a row" not in said.err

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -211,7 +213,26 @@ def _whole(table: str, meter: Meter, **how: str | None) -> pl.DataFrame | Untype
         if not frames:
             raise ValueError(f"{reader.name} has column names but no rows; there is nothing to learn from.")
         frame = pl.concat(frames, how="vertical_relaxed")
-    return frame if reader.typed else Untyped(frame)
+    if reader.typed:
+        return frame
+    _warn_of_no_header(reader.name, frame.columns)
+    return Untyped(frame)
+
+
+def _warn_of_no_header(table: str, names: Sequence[str]) -> None:
+    """Say that the first line may be a row, if most column names are numbers."""
+    import polars as pl
+
+    from rankad.tables.numbers import parse
+
+    values = parse(pl.Series("names", names, dtype=pl.String))
+    numbers = [name for name, value in zip(names, values, strict=True) if math.isfinite(value)]
+    if 2 * len(numbers) >= len(names):
+        warnings.warn(
+            f"column names of {table} look like a row ({', '.join(map(repr, numbers[:3]))}): its first line "
+            f"must name the columns. If it does not, write such a line before it.",
+            stacklevel=2,
+        )
 
 
 def _print_json(
