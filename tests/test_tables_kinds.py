@@ -108,15 +108,11 @@ def test_a_doubt_of_rare_words_counts_them():
 
 
 def test_one_rare_word_among_many_rows_is_no_doubt():
-    cells = ["red"] * 100 + ["green"] * 90 + ["mauve"] * 2
-    assert understand(shuffled("color", cells), typed=False).doubt == ""
-
-
-def test_digits_with_leading_zeros_that_are_rare_may_be_numbers():
-    cells = ["01067"] * 30 + [f"{at:05d}" for at in range(200, 220)]
-    doubt = understand(shuffled("place", cells), typed=False).doubt
-    assert "20 of its 21" in doubt
-    assert "--number place" in doubt
+    for cells in (
+        ["red"] * 100 + ["green"] * 90 + ["mauve"] * 2,
+        ["v1"] * 100 + ["v2"] * 90 + ["v3"] * 2,
+    ):
+        assert understand(shuffled("color", cells), typed=False).doubt == ""
 
 
 def test_cycles_do_not_grow_along_the_table():

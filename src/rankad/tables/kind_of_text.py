@@ -32,12 +32,14 @@ _MOSTLY = 0.5
 # Text whose cells are numbers with decimals is of numbers where there are so many different ones.
 _MANY = 20
 _NEARLY_ALL = 0.9
-# Times of day that come in at least so many different hours come all day round.
-_NOON, _ALL_DAY = 12, 20
+# Times of day that come in so many different hours come all day round.
+_NOON, _ALL_DAY = 12, 24
 # Rare words are learned as one. Where they hold so large a share of the rows, little of a column is learned.
 _RARE_ROWS = 0.2
 # Words are alike but for their digits where so many of them are.
 _NEARLY_ALIKE = 0.9
+# Fewer different words than these are names, whatever digits they have: v1, v2, v3.
+_LEAST_WORDS = 8
 _HEXADECIMAL = r"^(?:0x)?[0-9A-Fa-f]{4,}$"
 # A year somewhere in a word: 2024-Q1, week 12/2024.
 _PERIOD = r"(?:^|\D)(?:19|20)\d\d(?:\D|$)"
@@ -255,29 +257,26 @@ def _of_rare_words(series: pl.Series, words: pl.Series, min_count: int) -> Under
     rows = counted_words["rows"].to_numpy()
     rare = (rows < least) | (np.arange(rows.size) >= MOST_CATEGORIES)
     n_rare, n_rows = int(rare.sum()), int(rows[rare].sum())
-    if not n_rare:
+    if not n_rare or all_numbers(words):
+        # Of plain numbers among words, more is said elsewhere.
         return None
     different = counted_words[words.name]
     digits = different.str.contains(r"\d").to_numpy()
-    measures = 2 * int(rows[digits].sum()) > len(words) and (
-        2 * n_rare > rows.size or _alike_but_for_digits(different)
+    measures = (
+        rows.size >= _LEAST_WORDS
+        and 2 * int(rows[digits].sum()) > len(words)
+        and (2 * n_rare > rows.size or _alike_but_for_digits(different))
     )
     if n_rows <= _RARE_ROWS * len(words) and not measures:
         return None
     examples = ", ".join(shown(word) for word in different.filter(pl.Series(rare)).sort().head(3))
-    what = (
-        settle(name, "category", "number")
-        if all_numbers(words)
-        else (
-            "If they are measurements, convert them to numbers first, or split them into columns of numbers; "
-            f"if they are names, {option(name, 'category')} says so, and {option(name, 'drop')} leaves the "
-            "column out."
-        )
-    )
     doubt = (
         f"column {name!r} is taken as a category, but {n_rare:,} of its {rows.size:,} different values are "
         f"rare ({examples}{' ...' if n_rare > 3 else ''}): they are taken together as one, in {n_rows:,} of "
-        f"{len(words):,} rows, and so is any new value, however far from these. {what}"
+        f"{len(words):,} rows, and so is any new value, however far from these. "
+        f"If they are measurements, convert them to numbers first, or split them into columns of numbers; if "
+        f"they are names, {option(name, 'category')} says so, and {option(name, 'drop')} leaves the column "
+        f"out."
     )
     return Understood(name, "category", "unsure", f"{n_rare:,} of {rows.size:,} values are rare", doubt)
 
