@@ -72,6 +72,10 @@ def one(cells, kind, first=None, *, typed=False, **others):
     return Table({"c": Column(cells, kind, first), **others}, typed)
 
 
+def letters(rng, n=N):
+    return rng.choice(list(string.ascii_lowercase), size=(n, 2))
+
+
 def comma(value, digits=1):
     return f"{value:.{digits}f}".replace(".", ",")
 
@@ -514,7 +518,144 @@ def whole_floats_with_gaps(rng):
     return one(values, "number", typed=True)
 
 
+@table
+def blood_pressure(rng):
+    made = zip(rng.normal(120, 3, size=N), rng.normal(72, 2, size=N), strict=True)
+    return one([f"{high:.0f}/{low:.0f}" for high, low in made], "category!")
+
+
+@table
+def hexadecimal_without_a_mark(rng):
+    return one([f"{0xBB80 + v:X}" for v in rng.poisson(20, size=N)], "category!")
+
+
+@table
+def hours_and_minutes(rng):
+    return one([f"{v // 60}h {v % 60}m" for v in 300 + rng.poisson(30, size=N)], "category!")
+
+
+@table
+def feet_and_inches(rng):
+    return one([f"{v // 12}'{v % 12}\"" for v in 55 + rng.poisson(12, size=N)], "category!")
+
+
+@table
+def about(rng):
+    return one([f"~{v}" for v in rng.poisson(50, size=N)], "category!")
+
+
+@table
+def plus_or_minus(rng):
+    return one([f"{v:.1f}±0.1" for v in rng.normal(5, 0.5, size=N)], "category!")
+
+
+@table
+def latitudes(rng):
+    return one([f"51°{v}'N" for v in rng.poisson(30, size=N)], "category!")
+
+
+@table
+def so_many_of_ten(rng):
+    return one([f"{v}/10" for v in rng.binomial(10, 0.3, size=N - 1)] + ["10/10"], "category!")
+
+
+@table
+def ip_addresses_of_which_many_are_rare(rng):
+    return one([f"10.0.0.{v}" for v in rng.poisson(20, size=N)], "category!")
+
+
+@table
+def words_with_a_number(rng):
+    return one([f"retry {v}" for v in rng.poisson(209, size=N)], "category!")
+
+
+@table
+def surnames_of_which_many_are_rare(rng):
+    made = [str(rng.choice(["Lee", "Kim"])) if rng.random() < 0.7 else f"{a}{b}" for a, b in letters(rng)]
+    return one(made, "category!")
+
+
+# ------------------------------------------------------------------------------ numbers that grow, or name
+
+
+@table
+def epochs_out_of_order(rng):
+    return one([1.7e9 + at * 7.31 + rng.random() * 20 for at in range(N)], "number!")
+
+
+@table
+def epochs_in_no_order(rng):
+    return one(rng.permutation([1.7e9 + at * 7.31 for at in range(N)]).tolist(), "number!")
+
+
+@table
+def days_as_excel_counts_them(rng):
+    return one([45123.5 + at * 0.0007 + rng.normal() * 0.002 for at in range(N)], "number!")
+
+
+@table
+def a_meter_that_jitters(rng):
+    return one([10_000 + at * 2.5 + rng.random() * 4 for at in range(N)], "number!")
+
+
+@table
+def a_meter_that_jitters_in_whole_numbers(rng):
+    return one([at // 3 + int(rng.integers(3)) for at in range(N)], "number!")
+
+
+@table
+def a_meter_with_a_decimal_comma(rng):
+    return one([comma(at * 2.5 + rng.random() * 4) for at in range(N)], "number!")
+
+
+@table
+def a_tank_that_is_emptied(rng):
+    return one([round(900 - at * 2.5 + rng.random() * 9, 1) for at in range(N)], "number!")
+
+
+@table
+def random_ids_of_63_bits(rng):
+    return one(rng.integers(0, 2**63, size=N).tolist(), "number!")
+
+
+@table
+def random_ids_of_32_bits(rng):
+    return one(rng.integers(0, 2**32, size=N).tolist(), "number!")
+
+
+@table
+def measurements_named_after_what_has_ids(rng):
+    names = (
+        "account_balance phone_price zip_size serialResistance no_items rpm_no key_length code_rate id_count"
+    )
+    return Table({name: Column(rng.poisson(70, size=N).tolist(), "number") for name in names.split()})
+
+
+@table
+def ids_by_their_last_word(rng):
+    names = "zip customer_no item_code accountNumber price_id id_client"
+    codes = 4_000 + rng.integers(0, 10, size=(N, 6))
+    return Table({name: Column(codes[:, at].tolist(), "category!") for at, name in enumerate(names.split())})
+
+
 # ------------------------------------------------------------------------------ times
+
+
+@table
+def minutes_and_seconds(rng):
+    return one([f"{v // 60:02d}:{v % 60:02d}" for v in rng.integers(100, 1_100, size=N)], "time!")
+
+
+@table
+def months_in_words(rng):
+    times = [moments(rng)[at] for at in rng.permutation(N)]
+    first = midnight(times[0]).replace(day=1)
+    return one([f"{t:%b-%y}" for t in times], "time!", first)
+
+
+@table
+def months_in_words_and_years(rng):
+    return one([f"{t:%B %Y}" for t in moments(rng)], "time", datetime.datetime(2023, 2, 1))
 
 
 @table

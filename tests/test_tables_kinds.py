@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rankad.tables.frames import Untyped
@@ -61,3 +62,60 @@ def test_the_battery_is_taken_for_what_it_is():
             wrong += found.kind != answer.kind.strip("!")
             assert len(others) < 10
     assert wrong <= 0.02 * right
+
+
+ORDINARY = [
+    "plain_floats",
+    "plain_integers",
+    "scientific",
+    "grades",
+    "versions",
+    "ip_addresses",
+    "letters_with_numbers",
+    "sizes",
+    "yes_and_no",
+    "clock_times",
+    "iso_dates",
+    "measurements_named_after_what_has_ids",
+    "months_in_words_and_years",
+]
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_columns_raise_no_doubt(name):
+    """Warnings that come always are not read."""
+    for seed in range(3):
+        made = dict(tables(seed))[name]
+        for column, answer in made.columns.items():
+            found = understand(made.frame()[column], typed=made.typed)
+            assert (found.kind, found.sure, found.doubt) == (answer.kind, "sure", "")
+
+
+def shuffled(name, cells):
+    return pl.Series(name, np.random.default_rng(0).permutation(cells).tolist())
+
+
+def test_a_doubt_of_rare_words_counts_them():
+    cells = ["120/80"] * 30 + ["118/79"] * 20 + [f"{high}/70" for high in range(100, 130)]
+    found = understand(shuffled("pressure", cells), typed=False)
+    assert (found.kind, found.sure) == ("category", "unsure")
+    assert "30 of its 32 different values are rare ('100/70', '101/70', '102/70' ...)" in found.doubt
+    assert "in 30 of 80 rows" in found.doubt
+    assert "--category pressure" in found.doubt
+    assert "--drop pressure" in found.doubt
+    said = understand(pl.Series("pressure", cells), typed=False, told=Told(categories=["pressure"]))
+    assert said.doubt == ""
+
+
+def test_one_rare_word_among_many_rows_is_no_doubt():
+    for cells in (
+        ["red"] * 100 + ["green"] * 90 + ["mauve"] * 2,
+        ["v1"] * 100 + ["v2"] * 90 + ["v3"] * 2,
+    ):
+        assert understand(shuffled("color", cells), typed=False).doubt == ""
+
+
+def test_cycles_do_not_grow_along_the_table():
+    rng = np.random.default_rng(0)
+    for values in (np.sin(np.arange(5_000) / 50), np.arange(5_000) % 24 + rng.random(5_000)):
+        assert understand(pl.Series("x", values), typed=True).doubt == ""

@@ -18,14 +18,12 @@ from rankad.tables.strange import (
     Strange,
     strange_cells,
 )
-from rankad.tables.words import TRUE_OR_FALSE, all_booleans, least_count, read_words
+from rankad.tables.words import MOST_CATEGORIES, TRUE_OR_FALSE, all_booleans, least_count, read_words
 
 __all__ = ["CategoryColumn"]
 
 _OTHER = "(other)"
 _BOOLEANS: dict[str | None, bool] = {"true": True, "false": False}
-# More categories than these are not told apart: every one is a column to score.
-_MOST_CATEGORIES = 100
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class CategoryColumn:
             return 1 if boolean else min_count if asked_for else least_count(n_rows, min_count)
 
         least = least_of(len(text))
-        kept = [word for word, n in counts.items() if n >= least][:_MOST_CATEGORIES]
+        kept = [word for word, n in counts.items() if n >= least][:MOST_CATEGORIES]
         if not any(word is not None for word in kept):
             name, n_words = series.name, len([word for word in counts if word is not None])
             raise ValueError(
@@ -82,7 +80,7 @@ class CategoryColumn:
         # Without one of its rows, a word may be too rare for an indicator of its own, or another commoner.
         least_without = least_of(len(text) - 1)
         rival = others[0]
-        full = len(kept) == _MOST_CATEGORIES and counts[rival] >= least_without
+        full = len(kept) == MOST_CATEGORIES and counts[rival] >= least_without
         fallen = [
             word
             for word in kept

@@ -9,9 +9,10 @@ import polars as pl
 
 from rankad._arrays import Floats
 from rankad.tables.times import TimeFormat, epoch_unit
-from rankad.tables.understood import Understood, settle
+from rankad.tables.understood import Understood, option, settle
 from rankad.tables.whole_numbers import (
     all_whole,
+    along_the_table,
     are_codes,
     is_permutation,
     looks_like_names,
@@ -27,6 +28,17 @@ __all__ = ["of_numbers"]
 _ID_NAMES = frozenset(
     {"id", "ids", "key", "uid", "nr", "no", "code", "codes", "zip", "plz", "postcode", "phone", "tel"}
     | {"account", "iban", "port", "sku", "ean", "isbn", "mcc", "serial"}
+)
+# As in id_client, unless something measured follows.
+_IDS_FIRST = frozenset({"id", "ids", "uid"})
+_NUMBER_WORDS = frozenset({"no", "nr", "num", "number", "nummer"})
+_MEASURED = frozenset(
+    {"amount", "area", "average", "avg", "balance", "cost", "count", "counts", "current", "delay", "depth"}
+    | {"distance", "duration", "energy", "flow", "freq", "frequency", "height", "humidity", "items", "length"}
+    | {"level", "load", "mass", "max", "mean", "min", "power", "pressure", "price", "quantity", "rate"}
+    | {"ratio", "resistance", "rpm", "sales", "score", "share", "size", "speed", "std", "sum", "temp"}
+    | {"temperature", "time", "torque", "total", "usage", "value", "values", "volt", "voltage", "volts"}
+    | {"volume", "weight", "width"}
 )
 _OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
 _TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
@@ -65,18 +77,24 @@ def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
             f"as a number all the same: new rows may lie beyond all others. {settle(name, 'number', 'id')}"
         )
         return Understood(name, "number", "likely", "it only grows", doubt)
-    if not whole:
-        return Understood(name, "number")
-    if is_permutation(values):
+    if not whole and not unit:
+        return _growing(name, values, span) or Understood(name, "number")
+    if whole and is_permutation(values):
         doubt = (
             f"column {name!r} holds {values.size:,} whole numbers ({span}) of which none comes twice: it "
             f"names rows, and is not learned from. {settle(name, 'id', 'number')}"
         )
         return Understood(name, "id", "likely", "no value comes twice", doubt)
-    if unit or looks_like_names(values):
+    if unit:
         doubt = (
-            f"column {name!r} holds whole numbers ({span}) that may be {'times' if unit else 'names of rows'}"
-            f", and is taken as a number. {settle(name, 'number', 'time' if unit else 'id')}"
+            f"column {name!r} holds numbers ({span}) that may be times, in {unit} since 1970, and is taken "
+            f"as a number: new rows may lie beyond all others. {settle(name, 'number', 'time')}"
+        )
+        return Understood(name, "number", "unsure", f"may be {unit} since 1970", doubt)
+    if looks_like_names(values):
+        doubt = (
+            f"column {name!r} holds whole numbers ({span}) that may be names of rows, and is taken as a "
+            f"number. {settle(name, 'number', 'id')}"
         )
         return Understood(name, "number", "unsure", "many digits, seldom the same", doubt)
     counts = np.unique(values, return_counts=True)[1]
@@ -103,7 +121,22 @@ def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
             f"{settle(name, 'number', 'id')}"
         )
         return Understood(name, "number", "unsure", "numbers of years or batches", doubt)
-    return Understood(name, "number")
+    return _growing(name, values, span) or Understood(name, "number")
+
+
+def _growing(name: str, values: Floats, span: str) -> Understood | None:
+    """Doubt a number that grows or falls along the table, if not at every row; None where it does not."""
+    way = along_the_table(values)
+    if not way:
+        return None
+    verb = "grows" if way > 0 else "falls"
+    doubt = (
+        f"column {name!r} {verb} along the table, if not at every row ({span}): a counter or a time? It is "
+        f"taken as a number, and new rows may lie beyond all others. If it is a measurement, say "
+        f"{option(name, 'number')}; if it counts or names rows or tells the time, {option(name, 'id')} or "
+        f"{option(name, 'drop')} leaves it out."
+    )
+    return Understood(name, "number", "unsure", f"it {verb} along the table", doubt)
 
 
 def _is_year(name: str, values: Floats) -> bool:
@@ -129,8 +162,22 @@ def _is_named_so(name: str) -> bool:
 
 
 def _is_named_like_an_id(name: str) -> bool:
-    """Tell whether the name of a column says that its numbers name things."""
-    return bool(_words_of(name) & _ID_NAMES)
+    """Tell whether the name of a column says that its numbers name things: by its last word.
+
+    >>> [_is_named_like_an_id(name) for name in ("zip", "customerId", "account_number", "idClient")]
+    [True, True, True, True]
+    >>> [_is_named_like_an_id(name) for name in ("account_balance", "id_count", "rpm_no", "number")]
+    [False, False, False, False]
+    """
+    words = _in_order(name)
+    if len(words) > 1 and words[-1] in _NUMBER_WORDS:
+        # An account number is one by the word before; so is the number of something that is measured not.
+        if words[-2] in _MEASURED:
+            return False
+        words = words[:-1] if words[-1] not in _ID_NAMES else words
+    if not words or words[-1] in _MEASURED:
+        return False
+    return words[-1] in _ID_NAMES or words[0] in _IDS_FIRST
 
 
 def _words_of(name: str) -> set[str]:
@@ -139,4 +186,8 @@ def _words_of(name: str) -> set[str]:
     >>> sorted(_words_of("customerId")), sorted(_words_of("ZIP-code"))
     (['customer', 'id'], ['code', 'zip'])
     """
-    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+    return set(_in_order(name))
+
+
+def _in_order(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]

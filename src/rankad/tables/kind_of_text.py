@@ -10,7 +10,7 @@ from rankad.tables.errors import shown
 from rankad.tables.formats import KNOWN_UNITS, Recognized, recognize
 from rankad.tables.kind_of_numbers import of_numbers
 from rankad.tables.numbers import all_numbers, parse
-from rankad.tables.times import RecognizedTime, recognize_times
+from rankad.tables.times import RecognizedTime, TimeFormat, recognize_times
 from rankad.tables.understood import (
     Told,
     Understood,
@@ -23,7 +23,7 @@ from rankad.tables.understood import (
     settle,
 )
 from rankad.tables.whole_numbers import ENOUGH, all_whole, leading_zeros
-from rankad.tables.words import has_value, least_count
+from rankad.tables.words import MOST_CATEGORIES, has_value, least_count
 
 __all__ = ["of_text", "of_words"]
 
@@ -32,6 +32,15 @@ _MOSTLY = 0.5
 # Text whose cells are numbers with decimals is of numbers where there are so many different ones.
 _MANY = 20
 _NEARLY_ALL = 0.9
+# Times of day that come in so many different hours come all day round.
+_NOON, _ALL_DAY = 12, 24
+# Rare words are learned as one. Where they hold so large a share of the rows, little of a column is learned.
+_RARE_ROWS = 0.2
+# Words are alike but for their digits where so many of them are.
+_NEARLY_ALIKE = 0.9
+# Fewer different words than these are names, whatever digits they have: v1, v2, v3.
+_LEAST_WORDS = 8
+_HEXADECIMAL = r"^(?:0x)?[0-9A-Fa-f]{4,}$"
 # A year somewhere in a word: 2024-Q1, week 12/2024.
 _PERIOD = r"(?:^|\D)(?:19|20)\d\d(?:\D|$)"
 
@@ -140,7 +149,7 @@ def _of_formatted(
         return inner
     why = form.describe()
     if not doubts:
-        return Understood(name, "number", "sure", why, inner.doubt, form)
+        return Understood(name, "number", inner.sure, why, inner.doubt, form)
     doubt = f"column {name!r} is taken as a number{', ' + why if why else ''}: {'; '.join(doubts)}. "
     odd = odd_words_of(words, found.odd)
     sure = "unsure" if found.rival is not None or found.odd.size > 0.1 * len(words) else "likely"
@@ -167,13 +176,32 @@ def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Und
         doubts.append(f"times are written in several ways ({form.describe()})")
     if any("short" in order for order in form.orders):
         doubts.append("years of two digits are taken as 20..")
-    hours = form.read(words).dt.hour().max()
-    if form.orders == ("clock",) and isinstance(hours, int) and hours < 12:
-        doubts.append("these are taken as times of day, though they could be durations")
+    if "my in words short" in form.orders:
+        doubts.append(f"cells such as {shown(words[0])} are taken as months, though they could be days")
+    if form.orders == ("clock",) and _may_be_durations(words, form):
+        doubts.append(
+            "these are taken as times of day, though they could be durations (hours and minutes, or minutes "
+            "and seconds), which had better be written as numbers"
+        )
     if not doubts:
         return Understood(name, "time", "sure", form.describe(), time=form)
     doubt = f"column {name!r} is taken as a time: {'; '.join(doubts)}. {settle(name, 'time', 'category')}"
     return Understood(name, "time", "likely", form.describe(), doubt, time=form, odd_words=odd)
+
+
+def _may_be_durations(words: pl.Series, form: TimeFormat) -> bool:
+    """Tell whether times of day could be durations: all before noon, or of two parts and not all day round.
+
+    >>> _may_be_durations(pl.Series(["07:49", "13:05"]), TimeFormat(("clock",)))
+    True
+    """
+    if bool(words.str.contains(r"(?i)m\.?\s*$").any()):
+        return False
+    hours = form.read(words).dt.hour().drop_nulls().unique()
+    if len(hours) and int(hours.max()) < _NOON:  # type: ignore[arg-type]
+        return True
+    two_parts = bool(words.str.contains(r"^\s*\d+:\d+\s*$").all())
+    return two_parts and len(hours) < _ALL_DAY
 
 
 def of_words(series: pl.Series, min_count: int, *, n_numbers: int = 0) -> Understood:
@@ -216,4 +244,52 @@ def of_words(series: pl.Series, min_count: int, *, n_numbers: int = 0) -> Unders
             f"new ones. {settle(name, 'category', 'id')}"
         )
         return Understood(name, "category", "likely", "words that may be periods or batches", doubt)
-    return Understood(name, "category")
+    return _of_rare_words(series, words, min_count) or Understood(name, "category")
+
+
+def _of_rare_words(series: pl.Series, words: pl.Series, min_count: int) -> Understood | None:
+    """Doubt a category of which much is rare, as of numbers that are written as words: 120/72, 5h 12m.
+
+    None where rare words are few, or have no digits that could measure something.
+    """
+    name, least = series.name, least_count(len(series), min_count)
+    counted_words = words.value_counts(sort=True, name="rows")
+    rows = counted_words["rows"].to_numpy()
+    rare = (rows < least) | (np.arange(rows.size) >= MOST_CATEGORIES)
+    n_rare, n_rows = int(rare.sum()), int(rows[rare].sum())
+    if not n_rare or all_numbers(words):
+        # Of plain numbers among words, more is said elsewhere.
+        return None
+    different = counted_words[words.name]
+    digits = different.str.contains(r"\d").to_numpy()
+    measures = (
+        rows.size >= _LEAST_WORDS
+        and 2 * int(rows[digits].sum()) > len(words)
+        and (2 * n_rare > rows.size or _alike_but_for_digits(different))
+    )
+    if n_rows <= _RARE_ROWS * len(words) and not measures:
+        return None
+    examples = ", ".join(shown(word) for word in different.filter(pl.Series(rare)).sort().head(3))
+    doubt = (
+        f"column {name!r} is taken as a category, but {n_rare:,} of its {rows.size:,} different values are "
+        f"rare ({examples}{' ...' if n_rare > 3 else ''}): they are taken together as one, in {n_rows:,} of "
+        f"{len(words):,} rows, and so is any new value, however far from these. "
+        f"If they are measurements, convert them to numbers first, or split them into columns of numbers; if "
+        f"they are names, {option(name, 'category')} says so, and {option(name, 'drop')} leaves the column "
+        f"out."
+    )
+    return Understood(name, "category", "unsure", f"{n_rare:,} of {rows.size:,} values are rare", doubt)
+
+
+def _alike_but_for_digits(different: pl.Series) -> bool:
+    """Tell whether nearly all words are one but for their digits, as 3/10 and 12/10 are, or BB80 and BB9F.
+
+    >>> _alike_but_for_digits(pl.Series(["3/10", "12/10"])), _alike_but_for_digits(pl.Series(["A1", "B1"]))
+    (True, False)
+    """
+    shapes = (
+        different.str.replace(_HEXADECIMAL, "0")
+        .str.replace_all(r"\d+", "0")
+        .value_counts(sort=True, name="words")["words"]
+    )
+    return int(shapes[0]) >= _NEARLY_ALIKE * len(different)

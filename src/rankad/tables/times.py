@@ -28,6 +28,13 @@ _CLOCK = (
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})?)?$"
 )
 _NAMED = r"(?P<name>[A-Za-z]{3,9})\.?"
+# A month that stands without its day: only names that nobody takes for another word.
+_MONTH_NAME = (
+    r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\.?"
+)
+# Groups that never match.
+_NO_CLOCK = r"(?P<hour>:)?(?P<minute>:)?(?P<second>:)?"
 # Of the day, the month and the year, what comes first; in words, the month has a name.
 _SHAPES = {
     "ymd": rf"^(?P<year>\d{{4}})[-/.](?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}}){_CLOCK}",
@@ -38,7 +45,10 @@ _SHAPES = {
     "dmy in words": rf"^(?:[A-Za-z]{{3}},? )?(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
     rf"{_CLOCK}",
     "mdy in words": rf"^(?:[A-Za-z]{{3}},? )?{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
-    "ym": r"^(?P<year>\d{4})[-/](?P<month>\d{2})(?P<hour>:)?(?P<minute>:)?(?P<second>:)?$",
+    "my in words": rf"^{_MONTH_NAME}[-/, ]\s*(?P<year>\d{{4}}){_NO_CLOCK}$",
+    "my in words short": rf"^{_MONTH_NAME}[-/' ]'?(?P<year>\d{{2}}){_NO_CLOCK}$",
+    "ym in words": rf"^(?P<year>\d{{4}})[-/ ]{_MONTH_NAME}{_NO_CLOCK}$",
+    "ym": r"^(?P<year>\d{4})[-/](?P<month>\d{2})" + _NO_CLOCK + "$",
     "compact": r"^(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?:[T ]?(?P<hour>\d{2})(?P<minute>\d{2})"
     r"(?P<second>\d{2})?Z?)?$",
     "clock": r"^(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
@@ -48,6 +58,7 @@ ORDERS = tuple(_SHAPES)
 _SAID = {
     "ymd": "year first",
     "ym": "year and month",
+    "my": "month and year",
     "dmy": "day first",
     "mdy": "month first",
     "clock": "a time of day",

@@ -1,15 +1,17 @@
-"""Numbers that are no measurements: counters, names of rows, codes."""
+"""Numbers that are no measurements: counters and times, names of rows, codes."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
+from scipy.stats import rankdata
 
 from rankad._arrays import Floats
 
 __all__ = [
     "ENOUGH",
     "all_whole",
+    "along_the_table",
     "are_codes",
     "is_permutation",
     "leading_zeros",
@@ -28,6 +30,11 @@ _EXPECTED_PAIRS = 12.0
 # that they could be.
 _MOST_CODES, _EACH, _COVERED = 100, 10, 0.2
 _DIGITS = 6
+# Numbers of so many digits are names where most of them are of the order of the largest, as random ones are.
+_MANY_DIGITS, _MOST = 9, 0.8
+# Values grow along the table if their ranks go with the order of rows so closely. Of measurements in a random
+# order not one in a billion columns does, with `ENOUGH` of them. A few rows will do to rule it out.
+_ALONG, _FEW_ROWS = 0.98, 2_000
 
 
 def only_grows(values: Floats) -> bool:
@@ -43,6 +50,27 @@ def only_grows(values: Floats) -> bool:
     steps = np.diff(values)
     up, down = bool((steps >= 0).all()), bool((steps <= 0).all())
     return (up or down) and int(np.count_nonzero(steps)) + 1 >= max(ENOUGH, values.size / 3)
+
+
+def along_the_table(values: Floats) -> int:
+    """Return 1 where values grow along the table but for some jitter, -1 where they fall, 0 otherwise.
+
+    So do meters, and times that come a little out of order.
+
+    >>> rng = np.random.default_rng(0)
+    >>> along_the_table(np.arange(100.0) + rng.normal(size=100)), along_the_table(rng.normal(size=100))
+    (1, 0)
+    """
+    if values.size < ENOUGH:
+        return 0
+    for some in (values[:: max(1, values.size // _FEW_ROWS)], values):
+        ranks = rankdata(some)
+        if ranks.min() == ranks.max():
+            return 0
+        closeness = float(np.corrcoef(ranks, np.arange(some.size))[0, 1])
+        if abs(closeness) < _ALONG:
+            return 0
+    return 1 if closeness > 0 else -1
 
 
 def never_returns(values: Floats) -> bool:
@@ -83,8 +111,19 @@ def is_permutation(values: Floats) -> bool:
 
 
 def looks_like_names(values: Floats) -> bool:
-    """Tell whether whole numbers never repeat and all have the same many digits, as account numbers have."""
-    if values.size < ENOUGH or np.unique(values).size < values.size or values.min() <= 0:
+    """Tell whether whole numbers never repeat and have many digits, as account numbers and random ids have.
+
+    All have as many, or so many that most random numbers would have them.
+
+    >>> looks_like_names(np.random.default_rng(0).integers(0, 2**32, 100) * 1.0)
+    True
+    """
+    if values.size < ENOUGH or np.unique(values).size < values.size:
+        return False
+    size = np.abs(values)
+    if size.max() >= 10 ** (_MANY_DIGITS - 1) and np.mean(size >= size.max() / 10) >= _MOST:
+        return True
+    if values.min() <= 0:
         return False
     digits = np.unique(np.floor(np.log10(values)))
     return bool(digits.size == 1 and digits[0] + 1 >= _DIGITS)

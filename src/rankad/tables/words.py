@@ -11,9 +11,11 @@ import polars as pl
 from rankad.tables.errors import TableError
 from rankad.tables.numbers import MISSING, is_text, parse
 
-__all__ = ["TRUE_OR_FALSE", "all_booleans", "has_value", "least_count", "read_words"]
+__all__ = ["MOST_CATEGORIES", "TRUE_OR_FALSE", "all_booleans", "has_value", "least_count", "read_words"]
 
 TRUE_OR_FALSE = ("true", "false")
+# More categories than these are not told apart: every one is a column to score.
+MOST_CATEGORIES = 100
 
 # An indicator of its own is for words of one row in so many, at least: the places of rarer ones are so empty
 # that their rows alone would make up the alarms at small rates.
