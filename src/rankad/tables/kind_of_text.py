@@ -98,8 +98,10 @@ def _could_have_thousands(series: pl.Series) -> bool:
 def _of_two_spellings(series: pl.Series, min_count: int) -> Understood | None:
     """Understand few different numbers of which two cells write one in two ways: versions 1.1 and 1.10."""
     name = series.name
-    words = series.filter(has_value(series)).str.strip_chars()
-    spelled = words.unique(maintain_order=True)
+    if series.head(1_000).n_unique() > 2 * _MANY:
+        # Of most columns the first cells say so, which is sooner done.
+        return None
+    spelled = series.filter(has_value(series)).str.strip_chars().unique(maintain_order=True)
     if len(spelled) > _MANY or leading_zeros(spelled):
         return None
     both = _same_number(spelled)
