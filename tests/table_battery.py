@@ -283,6 +283,50 @@ def commas_and_points_mixed(rng):
 
 
 @table
+def points_between_thousands(rng):
+    values = rng.integers(900, 1_100, size=N)
+    cells = [f"{v:,}".replace(",", ".") for v in [1_050, *values[1:]]]
+    return one(cells, "number!", 1050.0, other=Column(floats(rng), "number"))
+
+
+@table
+def points_between_thousands_and_an_error(rng):
+    cells = [f"{v:,}".replace(",", ".") for v in [1_050, *rng.integers(2, 20_000, size=N - 2)]]
+    return one([*cells, "ERR"], "number!", 1050.0)
+
+
+@table
+def a_few_commas_among_points(rng):
+    cells = [f"{v:.4f}" if at % 10 else comma(v, 3) for at, v in enumerate(rng.normal(5, 0.3, size=N))]
+    return one(["5.25", *cells[1:]], "number!", 5.25)
+
+
+@table
+def a_few_points_among_commas(rng):
+    cells = [comma(v, 4) if at % 10 else f"{v:.3f}" for at, v in enumerate(rng.normal(5, 0.3, size=N))]
+    return one(["5,25", *cells[1:]], "number!", 5.25)
+
+
+@table
+def some_points_among_many_commas(rng):
+    cells = [f"{v:.4f}" if at % 10 == 0 else comma(v, 3) for at, v in enumerate(rng.normal(5, 0.3, size=N))]
+    return one(["5,125", *cells[1:]], "number!", 5.125)
+
+
+@table
+def decimals_below_a_thousand_only(rng):
+    values = np.abs(rng.normal(5_000, 3_000, size=N - 2))
+    cells = [f"{v:.1f}" if v < 1000 else f"{v:,.0f}" for v in values]
+    return one(["5,123", "812.5", *cells], "number!", 5123.0)
+
+
+@table
+def two_ways_to_write_thousands(rng):
+    values = rng.uniform(5_000, 6_000, size=N)
+    return one([f"{v:,.2f}" if at % 2 else thousands(v, ".", ",") for at, v in enumerate(values)], "number!")
+
+
+@table
 def missing_words(rng):
     cells = [str(v) if rng.random() > 0.3 else str(rng.choice(["NA", "", "null"])) for v in floats(rng)]
     return one(["71.25", *cells[1:]], "number", 71.25)
@@ -403,6 +447,26 @@ def versions(rng):
 @table
 def versions_of_two_parts(rng):
     return one(rng.choice(["1.2", "1.10", "2.0"], size=N).tolist(), "category!", typed=True)
+
+
+@table
+def versions_that_are_one_number(rng):
+    return one(rng.choice(["1.1", "1.10", "1.9", "2.0"], size=N).tolist(), "category!")
+
+
+@table
+def versions_and_a_word(rng):
+    return one([*rng.choice(["1.1", "1.10", "1.9", "2.0"], size=N - 1).tolist(), "beta"], "category!")
+
+
+@table
+def whole_numbers_with_and_without_a_point(rng):
+    return one(rng.choice(["1", "1.0", "2", "3"], size=N).tolist(), "number!")
+
+
+@table
+def hexadecimal_and_decimal(rng):
+    return one(rng.choice(["0x1F", "12", "0xFF"], size=N).tolist(), "category!")
 
 
 @table

@@ -343,6 +343,12 @@ def test_numbers_with_a_word_among_them_name_the_word():
     assert TableEncoder.fit(Untyped(pl.DataFrame({"x": words})), numbers=["x"]).notes[0].doubt == ""
 
 
+def test_what_is_not_written_as_nominal_numbers_are_is_said():
+    encoder = TableEncoder.fit(Untyped(pl.DataFrame({"x": ["20,51", "19,75", "18,5", "21,25"]})))
+    what = "not a number written with a decimal comma, as nominal cells are"
+    assert encoder.encode({"x": ["20.51"]}).strange == [Strange(0, "x", what, "20.51")]
+
+
 def test_text_in_a_column_of_numbers_makes_its_row_strange():
     encoder = TableEncoder.fit({"x": [1.0, 2.0, 3.0]})
     found = encoder.encode({"x": ["1", "two", None, "three"]})

@@ -64,7 +64,7 @@ def test_three_digits_after_every_comma_could_be_either():
 
 def test_points_are_decimals_unless_other_columns_have_commas():
     cells = pl.Series(["1.234", "2.345"])
-    assert recognize(cells) == (PLAIN, pytest.approx(np.empty(0)), None)
+    assert recognize(cells)[:3] == (PLAIN, pytest.approx(np.empty(0)), None)
     german = recognize(cells, elsewhere=",")
     assert german.format.read(cells).to_list() == [1234.0, 2345.0]
     assert german.rival == PLAIN
@@ -82,3 +82,42 @@ def test_a_second_unit_is_odd():
     assert recognize(cells).odd.tolist() == [9]
     # A few cells with a unit among many without are odd, too.
     assert recognize(pl.Series(["1"] * 30 + ["5 kg"])).odd.tolist() == [30]
+
+
+def test_points_are_thousands_where_other_cells_are_whole_numbers_below():
+    cells = pl.Series(["950", "1.050", "999", "1.000"])
+    found = recognize(cells)
+    assert found.format.read(cells).to_list() == [950.0, 1050.0, 999.0, 1000.0]
+    assert found.rival == PLAIN
+    assert recognize(cells, decimal=".")[:3] == (PLAIN, pytest.approx(np.empty(0)), None)
+    # A cell shows that they are decimals; zeros show nothing.
+    for cell in ("1.05", "1.0505", "0.950", "1050"):
+        assert recognize(pl.Series([*cells, cell]))[::2] == (PLAIN, None)
+    assert recognize(pl.Series(["0", "1.050", "2.000"])).rival is None
+
+
+def test_whole_numbers_far_below_leave_points_before_decimals():
+    cells = pl.Series(["5", "5.123", "4.998"])
+    found = recognize(cells)
+    assert found.format == PLAIN
+    assert found.rival is not None
+    assert found.rival.read(cells).to_list() == [5.0, 5123.0, 4998.0]
+
+
+@pytest.mark.parametrize("mark", [".", ","])
+def test_the_other_mark_before_decimals_is_no_mark_between_thousands(mark):
+    other = "," if mark == "." else "."
+    cells = pl.Series([f"5{mark}1234", f"4{mark}9876", f"5{mark}5", f"5{other}123"])
+    found = recognize(cells)
+    assert (found.format, found.odd.tolist()) == (NumberFormat(mark), [3])
+    # As thousands they would be no larger than others.
+    cells = pl.Series([f"5{mark}1234", f"4{mark}9876", f"812{mark}5", f"5{other}123"])
+    found = recognize(cells)
+    assert found.format.read(cells).to_list() == [5.1234, 4.9876, 812.5, 5123.0]
+    assert found.in_doubt.tolist() == [3]
+    assert recognize(cells, decimal=mark).in_doubt.size == 0
+    assert recognize(pl.Series([*cells, f"1{other}234{mark}5"])).in_doubt.size == 0
+
+
+def test_hexadecimal_digits_are_no_unit():
+    assert recognize(pl.Series(["12", "0xFF", "0xFF", "0x1F"])).odd.tolist() == [1, 2, 3]

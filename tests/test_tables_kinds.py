@@ -119,3 +119,37 @@ def test_cycles_do_not_grow_along_the_table():
     rng = np.random.default_rng(0)
     for values in (np.sin(np.arange(5_000) / 50), np.arange(5_000) % 24 + rng.random(5_000)):
         assert understand(pl.Series("x", values), typed=True).doubt == ""
+
+
+def doubt_of(cells, **told):
+    return understand(pl.Series("c", cells), typed=False, told=Told(**told)).doubt
+
+
+def test_points_between_thousands_are_named_with_both_readings_and_what_settles_them():
+    cells = [f"{v:,}".replace(",", ".") for v in [*range(900, 1_100)]][::-1] * 2
+    said = doubt_of(cells)
+    assert "'1.099' could be 1099 or 1.099 and is taken as the first, as three digits follow" in said
+    assert "--number c (numbers=['c']) says so, --decimal '.' (decimal='.') the other" in said
+    assert doubt_of(cells, numbers=["c"]) == doubt_of(cells, decimal=".") == ""
+
+
+def test_cells_with_the_other_decimal_mark_are_named():
+    said = doubt_of(["5.1234", "4.9876", "5.5", "5.25", "5,934"])
+    assert "(row 5: '5,934') and is taken as missing, as some have commas before decimals" in said
+
+
+def test_two_ways_of_writing_that_read_no_cell_both_are_named():
+    said = doubt_of(["5,123.25", "5.123,25"] * 20)
+    assert "as many cells are written as '5,123.25' as are written as '5.123,25'" in said
+    assert "write all cells alike" in said
+
+
+def test_two_spellings_of_one_number_are_named():
+    said = doubt_of(["1.1", "1.10", "1.9", "2.0"] * 20)
+    assert "one is written as '1.1' and as '1.10': taken as a category" in said
+    # Many different numbers are measured.
+    assert doubt_of([f"{v / 10}" for v in range(50, 0, -1)] + ["1.10", "4.50"]) == ""
+
+
+def test_the_row_that_is_named_is_no_number():
+    assert "(row 3: '0xFF')" in doubt_of(["12", "14", "0xFF", "0xFF", "0xFF"] * 5)

@@ -10,6 +10,7 @@ import polars as pl
 
 from rankad._arrays import Ints
 from rankad.tables.errors import shown
+from rankad.tables.marks import Points, groups_in_doubt, points_among_whole_numbers, stray_groups
 
 __all__ = ["KNOWN_UNITS", "PLAIN", "NumberFormat", "Recognized", "recognize"]
 
@@ -19,6 +20,7 @@ _CURRENCY = (
 _UNIT = r"[\p{L}%‰°µμΩ€$£¥₹₽][\p{L}%‰°µμΩ/·*^²³]*[0-9]?(?: ?\p{L}+)?"
 _NUMBER = r"[\d.,][\d.,'’ _]*?(?:[eE][+-]?\d+)?"
 _SHAPE = rf"^([+-])?\s*({_CURRENCY})?\s*([+-])?({_NUMBER})\s*({_UNIT})?$"
+_HEXADECIMAL = r"^[+-]?0[xX]"
 # Signs as accountants write them: (12.50) and 12.50-.
 _IN_PARENTHESES, _MINUS_LAST = r"^\((.*\d.*)\)$", r"^(.*\d)\s*-$"
 
@@ -124,11 +126,14 @@ class Recognized(NamedTuple):
         The cells that cannot be read so.
     rival : NumberFormat or None
         Another that reads as many cells, but as other numbers.
+    in_doubt : ndarray of int
+        Cells such as 1,234 that are read as thousands, though hardly any cell shows that they are.
     """
 
     format: NumberFormat
     odd: Ints
     rival: NumberFormat | None
+    in_doubt: Ints
 
 
 def recognize(words: pl.Series, *, decimal: str | None = None, elsewhere: str | None = None) -> Recognized:
@@ -147,7 +152,7 @@ def recognize(words: pl.Series, *, decimal: str | None = None, elsewhere: str | 
     --------
     >>> recognize(pl.Series(["70,7", "1.234,5", "ERR"]))
     Recognized(format=NumberFormat(decimal=',', thousands='.', unit='', bare=True, accounting=False),
-               odd=array([2]), rival=None)
+               odd=array([2]), rival=None, in_doubt=array([], dtype=int64))
     """
     accounting = bool((words.str.contains(_IN_PARENTHESES) | words.str.contains(_MINUS_LAST)).any())
     parts = _split(words, accounting=accounting)
@@ -155,7 +160,7 @@ def recognize(words: pl.Series, *, decimal: str | None = None, elsewhere: str | 
     fits = ((parts["unit"] == unit) | ((parts["unit"] == "") if bare else pl.lit(False))).alias("fits")
     digits = parts.select(pl.when(fits).then(pl.col("number"))).to_series()
     tried = [
-        (NumberFormat(mark, group, unit, bare, accounting), _grouped(digits, mark, group))
+        (NumberFormat(mark, group, unit, bare, accounting), _likely(digits, mark, group, told=bool(decimal)))
         for mark, group in _SEPARATORS
         if decimal in (None, mark)
     ]
@@ -171,11 +176,26 @@ def recognize(words: pl.Series, *, decimal: str | None = None, elsewhere: str | 
         elif form.decimal == "," and not form.thousands:
             # 101,802 throughout: groups of three and never another number of digits.
             (form, values), rivals = rivals[0], [best[0]]
-        elif form == PLAIN:
-            # Other columns do not say that a point could stand between thousands.
-            rivals = []
+        elif form.decimal == "." and not form.thousands:
+            points = points_among_whole_numbers(digits)
+            if points is Points.THOUSANDS:
+                (form, values), rivals = rivals[0], [best[0]]
+            elif points is Points.CLEAR and form == PLAIN:
+                # Neither other columns nor other cells say that a point could stand between thousands.
+                rivals = []
     odd = np.flatnonzero(values.is_null().to_numpy())
-    return Recognized(form, odd, rivals[0][0] if rivals else None)
+    in_doubt = np.empty(0, dtype=np.int64)
+    if form.thousands in (".", ",") and form.decimal not in (decimal, elsewhere):
+        in_doubt = groups_in_doubt(digits, form.decimal, form.thousands)
+    return Recognized(form, odd, rivals[0][0] if rivals else None, in_doubt)
+
+
+def _likely(digits: pl.Series, decimal: str, thousands: str, *, told: bool) -> pl.Series:
+    """Return digits as numbers, null also where they likely have the other mark before decimals."""
+    values = _grouped(digits, decimal, thousands)
+    if told or thousands not in (".", ","):
+        return values
+    return values.set(stray_groups(digits, values, decimal, thousands), None)
 
 
 def _same(one: pl.Series, other: pl.Series) -> bool:
@@ -195,12 +215,14 @@ def _split(text: pl.Series, *, accounting: bool) -> pl.DataFrame:
     found = clean.str.strip_chars().str.extract_groups(_SHAPE).struct.unnest()
     first, currency, second, number, unit = (found[str(at)] for at in range(1, 6))
     both = first.is_not_null() & second.is_not_null() | currency.is_not_null() & unit.is_not_null()
+    # 0xFF is no zero with a unit.
+    none = both | clean.str.contains(_HEXADECIMAL).fill_null(False)
     signs = (first == "-").fill_null(False) ^ (second == "-").fill_null(False) ^ negative
     return pl.DataFrame(
         {
-            "number": number.set(both, None),
+            "number": number.set(none, None),
             "sign": 1.0 - 2.0 * signs.cast(pl.Float64),
-            "unit": (currency.fill_null("") + unit.fill_null("")).set(number.is_null() | both, None),
+            "unit": (currency.fill_null("") + unit.fill_null("")).set(number.is_null() | none, None),
         }
     )
 

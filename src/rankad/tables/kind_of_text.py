@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import shown
-from rankad.tables.formats import KNOWN_UNITS, Recognized, recognize
+from rankad.tables.formats import KNOWN_UNITS, PLAIN, NumberFormat, Recognized, recognize
 from rankad.tables.kind_of_numbers import of_numbers
+from rankad.tables.marks import Points, points_among_whole_numbers
 from rankad.tables.numbers import all_numbers, parse
 from rankad.tables.times import RecognizedTime, TimeFormat, recognize_times
 from rankad.tables.understood import (
@@ -49,8 +52,14 @@ def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewher
     """Say what text is; parameters are those of `rankad.tables.kinds.understand`."""
     name = series.name
     comma = "," in (told.decimal, elsewhere)
-    if all_numbers(series) and not (comma and series.str.contains(".", literal=True).any()):
+    if (
+        all_numbers(series)
+        and not (comma and series.str.contains(".", literal=True).any())
+        and (told.decimal == "." or not _could_have_thousands(series))
+    ):
         # The most common by far.
+        if not typed and (found := _of_two_spellings(series, min_count)) is not None:
+            return found
         numbers = parse(series)
         finite = numbers[np.isfinite(numbers)]
         if not all_whole(finite):
@@ -75,11 +84,58 @@ def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewher
         if times.odd.size <= (1 - _MOSTLY) * len(words):
             return _of_times(series, words, times)
     numbers_read = recognize(different, decimal=told.decimal, elsewhere=elsewhere)
-    numbers_read = numbers_read._replace(odd=_places(words, different, numbers_read.odd))
-    n_odd = numbers_read.odd.size
-    if n_odd <= (1 - _MOSTLY) * len(words):
+    numbers_read = numbers_read._replace(
+        odd=_places(words, different, numbers_read.odd),
+        in_doubt=_places(words, different, numbers_read.in_doubt),
+    )
+    if numbers_read.odd.size <= (1 - _MOSTLY) * len(words):
         return _of_formatted(series, words, numbers_read, typed, min_count)
-    return of_words(series, min_count, n_numbers=len(words) - n_odd)
+    return of_words(series, min_count, odd=numbers_read.odd)
+
+
+def _could_have_thousands(series: pl.Series) -> bool:
+    """Tell whether points in numbers could stand between thousands, as 900 and 1.050 are there."""
+    if (
+        # Of most columns a few cells say that it is not so.
+        series.head(100).str.contains(r"\.(?:\d{0,2}|\d{4,})\s*$").any()
+        or not series.str.contains(".", literal=True).any()
+    ):
+        return False
+    return points_among_whole_numbers(series.filter(has_value(series))) is not Points.CLEAR
+
+
+def _of_two_spellings(series: pl.Series, min_count: int) -> Understood | None:
+    """Understand few different numbers of which two cells write one in two ways: versions 1.1 and 1.10."""
+    name = series.name
+    if series.head(1_000).n_unique() > 2 * _MANY:
+        # Of most columns the first cells say so, which is sooner done.
+        return None
+    spelled = series.filter(has_value(series)).str.strip_chars().unique(maintain_order=True)
+    if len(spelled) > _MANY or leading_zeros(spelled):
+        return None
+    both = _same_number(spelled)
+    if both is None:
+        return None
+    found = of_words(series, min_count)
+    said = f"column {name!r} has few different numbers, and one is written as {both[0]!r} and as {both[1]!r}"
+    if found.kind == "category" and all("." in word for word in both):
+        doubt = (
+            f"{said}: taken as a category, as versions and codes are. {settle(name, 'category', 'number')}"
+        )
+        return found._replace(sure="likely", why="one number written in two ways", doubt=doubt)
+    found = of_numbers(name, parse(series), min_count)
+    doubt = found.doubt or f"{said}, which are taken as the same. {settle(name, 'number', 'category')}"
+    return found._replace(sure="likely" if found.sure == "sure" else found.sure, doubt=doubt)
+
+
+def _same_number(spelled: pl.Series) -> tuple[str, str] | None:
+    """Return two different words that are one number, with points where such are there."""
+    numbers = pl.DataFrame({"word": spelled, "value": parse(spelled)}).filter(pl.col("value").is_finite())
+    for some in (numbers.filter(pl.col("word").str.contains(".", literal=True)), numbers):
+        twice = some.filter(pl.col("value").is_duplicated()).sort("value", maintain_order=True)
+        if twice.height:
+            return str(twice["word"][0]), str(twice["word"][1])
+    return None
 
 
 def _places(words: pl.Series, different: pl.Series, odd: Ints) -> Ints:
@@ -111,28 +167,32 @@ def _of_formatted(
     series: pl.Series, words: pl.Series, found: Recognized, typed: bool, min_count: int
 ) -> Understood:
     """Numbers that are not plainly written, or not all of them."""
-    name, form = series.name, found.format
+    name, form, why = series.name, found.format, found.format.describe()
     values = form.read(words).drop_nulls().to_numpy()
     plain_whole = all_whole(values) and form.decimal == "." and not (form.unit or form.thousands)
     different = np.unique(values).size
     # A column of few different numbers may be one of names, but for a few odd cells among them.
     many = different >= _MANY or different >= len(values) / 2 or values.size >= _NEARLY_ALL * len(words)
+    if different < _MANY and form == PLAIN:
+        both = _same_number(words.str.strip_chars().unique(maintain_order=True))
+        many &= both is None or not all("." in word for word in both)
     if (typed and plain_whole) or not (many or form.unit or form.decimal == "," or form.thousands):
-        return of_words(series, min_count, n_numbers=values.size)
+        return of_words(series, min_count, odd=found.odd)
     doubts = []
     if found.odd.size:
         doubts.append(
-            f"{counted(found.odd.size, 'cell')} of {len(words):,} cannot be read as a number "
-            f"({cells_of(series, words, found.odd)}) and {is_or_are(found.odd.size)} taken as missing"
+            f"{counted(found.odd.size, 'cell')} of {len(words):,} cannot be read as a number"
+            f"{' so written' if why else ''} ({cells_of(series, words, found.odd)}) and "
+            f"{is_or_are(found.odd.size)} taken as missing{_other_mark(words.gather(found.odd), form)}"
         )
     if found.rival is not None:
-        example = words[int(np.flatnonzero(words.str.contains("[.,]").to_numpy())[0])]
-        first, second = (each.read(pl.Series([example]))[0] for each in (form, found.rival))
-        this = f"--decimal '{form.decimal}' (decimal={form.decimal!r})"
-        other = f"--decimal '{found.rival.decimal}' (decimal={found.rival.decimal!r})"
+        doubts.append(_either(words, form, found.rival, name))
+    if found.in_doubt.size:
+        example = words[int(found.in_doubt[0])]
         doubts.append(
-            f"{shown(example)} could be {first:.15g} or {second:.15g} and is taken as the first: "
-            f"{this} says so, {other} the other"
+            f"{shown(example)} is taken as {_first(form, example):.15g}, though hardly any cell shows that "
+            f"{'commas' if form.thousands == ',' else 'points'} stand between thousands "
+            f"({cells_of(series, words, found.in_doubt)}): {_decimal(form)} says so"
         )
     if form.unit and form.unit not in KNOWN_UNITS:
         doubts.append(f"{shown(form.unit)} is taken for a unit")
@@ -147,15 +207,61 @@ def _of_formatted(
     inner = of_numbers(name, values, min_count) if not found.odd.size else Understood(name, "number")
     if inner.kind != "number" and not form.unit and form.decimal == ".":
         return inner
-    why = form.describe()
     if not doubts:
         return Understood(name, "number", inner.sure, why, inner.doubt, form)
     doubt = f"column {name!r} is taken as a number{', ' + why if why else ''}: {'; '.join(doubts)}. "
     odd = odd_words_of(words, found.odd)
-    sure = "unsure" if found.rival is not None or found.odd.size > 0.1 * len(words) else "likely"
+    sure = (
+        "unsure"
+        if found.rival is not None or found.in_doubt.size or found.odd.size > 0.1 * len(words)
+        else "likely"
+    )
     return Understood(
         name, "number", sure, why, doubt + settle(name, "number", "category"), form, odd_words=odd
     )
+
+
+def _either(words: pl.Series, form: NumberFormat, rival: NumberFormat, name: str) -> str:
+    """Name a cell that two formats read as different numbers; where there is none, one that each reads."""
+    read = pl.DataFrame({"word": words, "one": form.read(words), "other": rival.read(words)})
+    differ = read.filter((pl.col("one") != pl.col("other")).fill_null(False))
+    if differ.height:
+        example, first, second = differ.row(0)
+        so, because = _decimal(form), ""
+        digits = read.filter(pl.col("one").is_not_null())["word"].str.replace(form.unit, "", literal=True)
+        if form.thousands == "." and points_among_whole_numbers(digits) is Points.THOUSANDS:
+            so = option(name, "number")
+            because = ", as three digits follow every point and all other cells are whole numbers up to 999"
+        return (
+            f"{shown(example)} could be {first:.15g} or {second:.15g} and is taken as the first{because}: "
+            f"{so} says so, {_decimal(rival)} the other"
+        )
+    example, other = (read.filter(pl.col(side).is_not_null())["word"][0] for side in ("one", "other"))
+    return (
+        f"as many cells are written as {shown(example)} as are written as {shown(other)}: {_decimal(form)} "
+        f"takes the first as numbers, {_decimal(rival)} the others; for both, write all cells alike"
+    )
+
+
+def _other_mark(odd: pl.Series, form: NumberFormat) -> str:
+    """Say that odd cells have the other mark before decimals, and what to do."""
+    other = "." if form.decimal == "," else ","
+    swapped = replace(form, decimal=other, thousands="")
+    if swapped.read(odd).null_count() == len(odd):
+        return ""
+    marks = {".": "points", ",": "commas"}
+    return (
+        f", as some have {marks[other]} before decimals where others have {marks[form.decimal]}: write all "
+        f"alike to learn from them"
+    )
+
+
+def _decimal(form: NumberFormat) -> str:
+    return f"--decimal '{form.decimal}' (decimal={form.decimal!r})"
+
+
+def _first(form: NumberFormat, word: str) -> float:
+    return float(form.read(pl.Series([word]))[0])
 
 
 def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Understood:
@@ -204,10 +310,11 @@ def _may_be_durations(words: pl.Series, form: TimeFormat) -> bool:
     return two_parts and len(hours) < _ALL_DAY
 
 
-def of_words(series: pl.Series, min_count: int, *, n_numbers: int = 0) -> Understood:
-    """Say whether words are categories, names of rows or free text."""
+def of_words(series: pl.Series, min_count: int, *, odd: Ints | None = None) -> Understood:
+    """Say whether words are categories, names of rows or free text; `odd` are those that are no numbers."""
     name = series.name
     words = series.cast(pl.String).filter(has_value(series))
+    n_numbers = 0 if odd is None else len(words) - odd.size
     counts = words.value_counts(sort=True)["count"]
     different = len(counts)
     if int(counts[0]) < least_count(len(series), min_count):
@@ -226,12 +333,10 @@ def of_words(series: pl.Series, min_count: int, *, n_numbers: int = 0) -> Unders
         )
         return Understood(name, kind, "likely", f"{different:,} different values", doubt)
     if n_numbers:
-        numbers = parse(words)
-        at = np.flatnonzero(np.isnan(numbers))[:1]
-        odd = f", others not ({cells_of(series, words, at)})" if at.size else ""
+        others = f", others not ({cells_of(series, words, odd[:1])})" if odd is not None and odd.size else ""
         doubt = (
             f"column {name!r} is taken as a category, though {n_numbers:,} of {len(words):,} cells are "
-            f"numbers{odd}. {settle(name, 'category', 'number')}"
+            f"numbers{others}. {settle(name, 'category', 'number')}"
         )
         return Understood(name, "category", "unsure", "numbers and words", doubt)
     n_runs = int((words != words.shift()).fill_null(True).sum())

@@ -18,11 +18,11 @@ from rankad.tables.strange import (
     INFINITE,
     MISSING_HERE,
     NEW_VALUE,
-    NO_NUMBER,
     NOT_CONSTANT,
     NOT_POSITIVE,
     Learned,
     Strange,
+    no_number,
     single_words,
     strange_cells,
 )
@@ -169,7 +169,7 @@ class NumberColumn:
             absent, odd = np.isnan(values), np.isinf(values)
             strange += strange_cells(series, np.flatnonzero(odd), INFINITE)
             wrong = self._unreadable(series, values)
-            strange += strange_cells(series, wrong, NO_NUMBER)
+            strange += strange_cells(series, wrong, no_number(self.format.describe()))
             if not self.missing:
                 absent[wrong] = False
                 strange += strange_cells(series, np.flatnonzero(absent), MISSING_HERE)

@@ -26,6 +26,7 @@ __all__ = [
     "NO_TIME",
     "Learned",
     "Strange",
+    "no_number",
     "single_words",
     "strange_cells",
 ]
@@ -45,6 +46,15 @@ NEW_VALUE = "not among the few values of nominal rows"
 NOT_POSITIVE = "of a sign that no nominal value has"
 NEW_CATEGORY = "not among the categories of nominal rows"
 NOT_EMPTY = "a value, but missing in all nominal rows"
+
+
+def no_number(written: str) -> str:
+    """Say that a cell is no number, written as those of nominal rows are.
+
+    >>> no_number("written with a decimal comma")
+    'not a number written with a decimal comma, as nominal cells are'
+    """
+    return NO_NUMBER.replace("a number", f"a number {written}") if written else NO_NUMBER
 
 
 class Strange(NamedTuple):
