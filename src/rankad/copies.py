@@ -89,7 +89,9 @@ def find_repeats(rows: Floats) -> Repeats:
     candidates = np.flatnonzero(times > 1)
     if not candidates.size:
         return none
-    n_own = _count_own_values(rounded, first[candidates], times[candidates])
+    d = rows.shape[1]
+    is_few = n < _TOO_FEW and d > 1
+    n_own = _count_own_values(rounded, first[candidates], times[candidates], enough=d if is_few else 1)
     own = candidates[n_own > 0]
     if not own.size:
         return none
@@ -100,8 +102,7 @@ def find_repeats(rows: Floats) -> Repeats:
     dropped = np.zeros(len(times), dtype=bool)
     if too_regular:
         dropped[own[times[own] <= max(too_regular)]] = True
-    d = rows.shape[1]
-    if n < _TOO_FEW and d > 1:
+    if is_few:
         dropped[candidates[(n_own == d) & (times[candidates] <= _FEW_TIMES)]] = True
     is_copy = dropped[which]
     is_copy[first] = False
@@ -157,10 +158,15 @@ def _hashes(rows: Floats) -> np.ndarray:
     return total
 
 
-def _count_own_values(rows: Floats, which: Ints, times: Ints) -> Ints:
-    """Return how many values of each row occur no more often in their columns than the whole row does."""
+def _count_own_values(rows: Floats, which: Ints, times: Ints, enough: int) -> Ints:
+    """Return how many values of each row occur no more often in their columns than the whole row does.
+
+    Columns are sorted one by one, until every row has enough such values.
+    """
     n_own = np.zeros(len(which), dtype=np.int64)
     for column in rows.T:
+        if n_own.min() >= enough:
+            break
         ordered, values = np.sort(column), column[which]
         n_equal = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
         n_own += n_equal <= times

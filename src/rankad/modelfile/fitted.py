@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankad._arrays import LARGEST, Floats
+from rankad._arrays import LARGEST, Bools, Floats
 from rankad._threads import importing
 from rankad.calibration import Calibration
+from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.rank import RankAD
 from rankad.farfield import ColumnRanges
 from rankad.modelfile.container import digest
@@ -22,7 +23,15 @@ from rankad.selection import SelectionTable
 if TYPE_CHECKING:
     from rankad.nearfield import NearField
 
-__all__ = ["CALIBRATIONS", "Parts", "parameters_of", "rankad_from", "rankad_parts", "selection_from"]
+__all__ = [
+    "CALIBRATIONS",
+    "Parts",
+    "check_answers",
+    "parameters_of",
+    "rankad_from",
+    "rankad_parts",
+    "selection_from",
+]
 
 _SCALINGS = ("standard", "robust", None)
 _CRITERIA = ("contrast", "shuffled", "disagreement")
@@ -266,6 +275,24 @@ def _test(detector: RankAD, arrays: Arrays) -> None:
         slack = _TOLERANCE * (np.abs(scores) + np.abs(scorer.coefficients).sum() + far + weight)
         off = np.abs(scorer.score(rows) - scores)
         within = off <= slack
+    check_answers(detector, scores, p_values, off, within)
+
+
+def check_answers(
+    detector: CalibratedDetector, scores: Floats, p_values: Floats, off: Floats, within: Bools
+) -> None:
+    """Raise a `Flaw` unless test rows have the scores and p-values that they had when the model was saved.
+
+    Parameters
+    ----------
+    detector : CalibratedDetector
+    scores, p_values : ndarray of shape (n,)
+        As saved.
+    off : ndarray of shape (n,)
+        By how much they score otherwise here.
+    within : ndarray of bool, shape (n,)
+        Whether that is no more than rounding.
+    """
     if not within.all():
         raise Flaw(
             f"its test rows score otherwise here than where it was saved (off by {off[~within].max():.3g}), "

@@ -12,7 +12,7 @@ from rankad.calibration import Calibration
 from rankad.detectors.lpe import KLPE, EpsilonLPE
 from rankad.modelfile.container import digest
 from rankad.modelfile.fields import Arrays, Fields, Flaw
-from rankad.modelfile.fitted import Parts, parameters_of
+from rankad.modelfile.fitted import Parts, check_answers, parameters_of
 from rankad.ranks import Statistic, neighbors_needed
 from rankad.scaling import Scaling
 
@@ -154,11 +154,4 @@ def _test(detector: KLPE | EpsilonLPE, arrays: Arrays) -> None:
     except ValueError as error:
         raise Flaw(f"its test rows cannot be scored: {error}") from error
     slack = _TOLERANCE * (np.abs(scores) + 1.0) if isinstance(detector, KLPE) else 0.0
-    within = off <= slack
-    if not within.all():
-        raise Flaw(
-            f"its test rows score otherwise here than where it was saved (off by {off[~within].max():.3g}), "
-            f"so this version or processor computes otherwise; fit again here"
-        )
-    if not np.array_equal(detector.calibration_.p_values(scores), p_values):
-        raise Flaw("its test rows have other p-values here than where it was saved")
+    check_answers(detector, scores, p_values, off, off <= slack)
