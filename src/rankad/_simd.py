@@ -658,64 +658,60 @@ def nearest_hubs(rows, center, scale, hubs, places):  # type: ignore[no-untyped-
 
 @compiled
 def near_distances(  # type: ignore[no-untyped-def]
-    rows, center, scales, hubs, cells, begins, n_visited, distances
+    rows, center, scale, hubs, cells, begins, n_visited, distances
 ):
-    """Fill in the mean distance from each row to the `NEAR` places nearest to it, in several scalings.
+    """Fill in the mean distance from each row to the `NEAR` places nearest to it.
 
-    In each scaling, places are in cells, each about a hub; the nearest are looked for in the cells of the
-    hubs that are nearest to the row.
+    Places are in cells, each about a hub. The nearest are looked for in the cells of the hubs that are
+    nearest to the row.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-    center : ndarray of shape (d,)
-    scales : ndarray of shape (v, d)
-        In the u-th scaling, a row x is at ``(x - center) * scales[u]``.
-    hubs : ndarray of shape (v, groups, d, lanes)
+    center, scale : ndarray of shape (d,)
+        A row x is at ``(x - center) * scale``.
+    hubs : ndarray of shape (groups, d, lanes)
         In groups (`in_groups`).
     cells : ndarray of shape (groups, d, lanes)
         Places, cell by cell, each filled up to a multiple of `ABREAST` groups by points at infinity.
-    begins : ndarray of shape (v, n_hubs + 1)
-        Where the cells of a scaling begin and the last ends, in groups.
+    begins : ndarray of shape (n_hubs + 1,)
+        Where cells begin and the last ends, in groups.
     n_visited : int
         How many cells to look in, `NEAR` at most.
-    distances : ndarray of shape (v, n)
+    distances : ndarray of shape (n,)
         Infinite where nothing is found.
     """
     n, d = rows.shape
-    n_hubs, width, dtype = begins.shape[1] - 1, cells.shape[2], cells.dtype
+    n_hubs, width, dtype = begins.shape[0] - 1, cells.shape[2], cells.dtype
     step = _PIECE // width
     point, squared = np.zeros(d, dtype), np.empty(_PIECE, dtype)
     lists, least = np.empty((NEAR, width), dtype), np.empty(NEAR, dtype)
     visited = np.empty((n, n_visited), dtype=np.int64)
-    turns, order = np.empty(n_hubs + 2, dtype=np.int64), np.empty(n, dtype=np.int64)
-    for view in range(scales.shape[0]):
-        scale = scales[view]
-        nearest_hubs(rows, center, scale, hubs[view], visited)
-        # Rows about the same hub one after another: its cell stays in the cache.
-        turns[:] = 0
-        for row in range(n):
-            turns[visited[row, 0] + 2] += 1
-        for hub in range(n_hubs):
-            turns[hub + 1] += turns[hub]
-        for row in range(n):
-            order[turns[visited[row, 0] + 1]] = row
-            turns[visited[row, 0] + 1] += 1
-        for row in order:
-            for column in range(d):
-                point[column] = (rows[row, column] - center[column]) * scale[column]
-            lists[:] = np.inf
-            for hub in visited[row]:
-                if hub >= 0:
-                    stop = begins[view, hub + 1]
-                    for first in range(begins[view, hub], stop, step):
-                        last = min(first + step, stop)
-                        _square_one(point, cells, first, last, squared)
-                        _sift(squared, last - first, lists)
-            _least_of(lists, least)
-            total, found = 0.0, 0
-            for number in least:
-                if number < np.inf:
-                    total += math.sqrt(number)
-                    found += 1
-            distances[view, row] = total / found if found else np.inf
+    turns, order = np.zeros(n_hubs + 2, dtype=np.int64), np.empty(n, dtype=np.int64)
+    nearest_hubs(rows, center, scale, hubs, visited)
+    # Rows about the same hub one after another: its cell stays in the cache.
+    for row in range(n):
+        turns[visited[row, 0] + 2] += 1
+    for hub in range(n_hubs):
+        turns[hub + 1] += turns[hub]
+    for row in range(n):
+        order[turns[visited[row, 0] + 1]] = row
+        turns[visited[row, 0] + 1] += 1
+    for row in order:
+        for column in range(d):
+            point[column] = (rows[row, column] - center[column]) * scale[column]
+        lists[:] = np.inf
+        for hub in visited[row]:
+            if hub >= 0:
+                stop = begins[hub + 1]
+                for first in range(begins[hub], stop, step):
+                    last = min(first + step, stop)
+                    _square_one(point, cells, first, last, squared)
+                    _sift(squared, last - first, lists)
+        _least_of(lists, least)
+        total, found = 0.0, 0
+        for number in least:
+            if number < np.inf:
+                total += math.sqrt(number)
+                found += 1
+        distances[row] = total / found if found else np.inf

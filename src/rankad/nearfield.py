@@ -9,7 +9,6 @@ same for every row, nominal or not.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -17,122 +16,81 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankad._arrays import LARGEST, Floats, Ints
-from rankad._simd import ABREAST, NEAR, aligned, in_groups, lanes, near_distances, nearest_hubs
-from rankad._threads import in_blocks, made_once
+from rankad._simd import ABREAST, NEAR, in_groups, lanes, near_distances, nearest_hubs
+from rankad._threads import made_once
 
 __all__ = ["NearField"]
 
 # About how many hubs the nearest rows are looked for.
 _VISITED = 4
-# Logarithms begin at this fraction of the median distance: where rows repeat, many distances are zero.
-_FLOOR = 1e-3
-# Logarithms that vary no more than this differ by rounding alone.
-_ALIKE = 1e-6
 # Beyond this a place may as well be anywhere, and a distance is as good as infinite.
 _FARTHEST, _MOST = 1e30, 1e15
 # About a hub are at least so many rows, on average.
-_CELL = 100
+_CELL = 50
 
 
 @dataclass(frozen=True)
 class NearField:
-    """What a score loses by the distance from nominal rows: its logarithm, as the mean of several scalings.
+    """How near the nearest nominal rows are.
 
     Attributes
     ----------
     rows : ndarray of shape (m, d)
-        Nominal rows, in their own units; the first of them are the hubs.
+        Nominal rows, as they come; the first of them are the hubs.
     n_hubs : int
-    units : ndarray of shape (v, d)
-        The units of columns in each scaling.
-    floors : ndarray of shape (v,)
-        What is added to distances before logarithms are taken.
-    middle, weight : float
-        What is lost is ``weight * (logarithm - middle)``.
+    unit : ndarray of shape (d,)
+        That of each column.
     """
 
     rows: Floats
     n_hubs: int
-    units: Floats
-    floors: Floats
-    middle: float
-    weight: float
+    unit: Floats
 
     @classmethod
-    def of(
-        cls, rows: Floats, units: Sequence[Floats], others: Floats, spread: float, n_jobs: int | None = None
-    ) -> NearField | None:
-        """Learn from nominal rows how near to them other nominal rows are.
+    def of(cls, rows: Floats, unit: Floats) -> NearField:
+        """Choose which of some nominal rows are the hubs.
 
         Parameters
         ----------
         rows : ndarray of shape (m, d)
-        units : sequence of ndarray of shape (d,)
-            Those of columns, in each scaling.
-        others : ndarray of shape (n, d)
-            Their losses are zero on average, with a standard deviation of `spread`.
-        spread : float
-        n_jobs : int, optional
-            Threads; it changes the time taken and nothing else.
-
-        Returns
-        -------
-        NearField or None
-            None where the others are all equally near, or `spread` is zero: nothing tells them apart.
+        unit : ndarray of shape (d,)
         """
         kept, n_distinct = _few_copies(rows, NEAR)
         # Comparing with so many hubs takes about as long as with the rows about a few of them.
         n_hubs = max(1, min(math.isqrt(8 * len(kept)), len(kept) // _CELL, n_distinct))
         hubs = np.arange(n_hubs) * n_distinct // n_hubs
         kept = np.concatenate([kept[hubs], np.delete(kept, hubs)])
-        rows = rows[kept]
-        own = np.array([unit * _size(rows[:n_hubs], unit) for unit in units])
-        layout = _lay_out(rows, n_hubs, own, n_jobs)
-        distances = layout.distances(others)
-        floors = np.array(
-            [_FLOOR * (np.median(found[found > 0]) if found.any() else 1.0) for found in distances]
-        )
-        logarithms = _mean_logarithms(distances, floors)
-        deviation = float(logarithms.std())
-        if not (deviation > _ALIKE and spread > 0):
-            return None
-        near = cls(rows, n_hubs, own, floors, float(logarithms.mean()), spread / deviation)
-        near.__dict__["_layout"] = layout
-        return near
+        return cls(rows[kept], n_hubs, unit)
 
-    def losses(self, rows: Floats) -> Floats:
-        """Return what rows lose; of each row, this depends on that row alone, to the last bit."""
-        logarithms = _mean_logarithms(self._layout.distances(rows), self.floors)
-        return self.weight * (logarithms - self.middle)
-
-    def prepare(self, n_jobs: int | None = None) -> None:
-        """Make what the first call of `losses` would make, on so many threads."""
-        if "_layout" not in self.__dict__:
-            self.__dict__["_layout"] = _lay_out(self.rows, self.n_hubs, self.units, n_jobs)
+    def score(self, rows: Floats) -> Floats:
+        """Return minus the mean distance to the five nearest; of each row, this depends on that row alone."""
+        return -self._layout.distances(rows)
 
     @made_once
     def _layout(self) -> _Layout:
-        return _lay_out(self.rows, self.n_hubs, self.units)
+        return _lay_out(self.rows, self.n_hubs, self.unit)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class _Layout(NamedTuple):
-    """A near field as `near_distances` reads it."""
+    """A near field as `near_distances` reads it, and the size by which its unit was multiplied."""
 
     center: Floats
-    scales: Floats
+    scale: Floats
     hubs: NDArray[np.float32]
     cells: NDArray[np.float32]
     begins: Ints
+    size: float
 
     def distances(self, rows: Floats) -> Floats:
-        """Return how far away the nearest rows are, of shape (v, n)."""
-        found = np.empty((len(self.scales), len(rows)))
-        n_hubs = self.begins.shape[1] - 1
-        near_distances(rows, *self, min(_VISITED, n_hubs), found)
-        return np.minimum(found, _MOST, out=found)
+        """Return how far away the nearest rows are."""
+        found = np.empty(len(rows))
+        near_distances(rows, *self[:-1], min(_VISITED, len(self.begins) - 1), found)
+        np.minimum(found, _MOST, out=found)
+        found *= self.size
+        return found
 
 
 def _size(hubs: Floats, unit: Floats) -> float:
@@ -146,39 +104,19 @@ def _size(hubs: Floats, unit: Floats) -> float:
     return size if 0 < size < math.inf else 1.0
 
 
-def _mean_logarithms(distances: Floats, floors: Floats) -> Floats:
-    return np.asarray(np.log(distances + floors[:, None]).mean(axis=0))
-
-
-def _lay_out(rows: Floats, n_hubs: int, units: Floats, n_jobs: int | None = None) -> _Layout:
+def _lay_out(rows: Floats, n_hubs: int, unit: Floats) -> _Layout:
     center = np.sort(rows[:n_hubs], axis=0)[n_hubs // 2]
+    size = _size(rows[:n_hubs], unit)
     # Rows that are too far apart for a float32, or for any, are told apart as far as that goes.
     with np.errstate(over="ignore"):
-        scales = np.minimum(1.0 / units, LARGEST)
-    # A thread for each scaling.
-    views = in_blocks(lambda at, _: _view(rows, n_hubs, center, scales[at]), len(scales), 1, n_jobs)
-    hubs, cells, bounds = zip(*views, strict=True)
-    starts = np.cumsum([0, *(len(part) for part in cells)])
-    return _Layout(
-        center,
-        scales,
-        _stacked(hubs).reshape(len(units), *hubs[0].shape),
-        _stacked(cells),
-        np.array([start + begins for start, begins in zip(starts, bounds, strict=False)]),
-    )
-
-
-def _view(
-    rows: Floats, n_hubs: int, center: Floats, scale: Floats
-) -> tuple[NDArray[np.float32], NDArray[np.float32], Ints]:
-    """Return hubs and cells of one scaling, in groups, and where cells begin and the last one ends."""
-    with np.errstate(over="ignore"):
+        scale = np.minimum(1.0 / (unit * size), LARGEST)
         places = np.clip((rows - center) * scale, -_FARTHEST, _FARTHEST).astype(np.float32)
     hubs = in_groups(places[:n_hubs], np.float32)
     owners = np.empty((len(rows), 1), dtype=np.int64)
     nearest_hubs(rows, center, scale, hubs, owners)
     # At no finite distance from any hub is as good as at any.
-    return hubs, *_in_cells(places, np.maximum(owners[:, 0], 0), n_hubs)
+    cells, begins = _in_cells(places, np.maximum(owners[:, 0], 0), n_hubs)
+    return _Layout(center, scale, hubs, cells, begins, size)
 
 
 def _in_cells(places: NDArray[np.float32], owners: Ints, n_cells: int) -> tuple[NDArray[np.float32], Ints]:
@@ -191,12 +129,6 @@ def _in_cells(places: NDArray[np.float32], owners: Ints, n_cells: int) -> tuple[
     filled = np.full((begins[-1], places.shape[1]), np.inf, dtype=np.float32)
     filled[begins[owners[order]] + np.arange(len(order)) - firsts[owners[order]]] = places[order]
     return in_groups(filled, np.float32), begins // lanes(np.float32)
-
-
-def _stacked(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Return groups one after another, aligned as they are."""
-    stacked = aligned((sum(map(len, parts)), *parts[0].shape[1:]), np.float32)
-    return np.concatenate(parts, out=stacked)
 
 
 def _few_copies(rows: Floats, most: int) -> tuple[Ints, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from rankad._arrays import Bools, Floats, Ints
 from rankad.calibration import Calibration
 from rankad.changes import Mover
-from rankad.scorer import KernelScorer
+from rankad.fusion import FusedScorer
 from rankad.typical import NominalRows, Surroundings
 
 __all__ = ["Findings", "Search"]
@@ -72,7 +72,7 @@ class Search:
 
     Parameters
     ----------
-    scorer : KernelScorer
+    scorer : FusedScorer
     calibration : Calibration
     alpha : float
         What counts as an alarm.
@@ -80,7 +80,7 @@ class Search:
     """
 
     def __init__(
-        self, scorer: KernelScorer, calibration: Calibration, alpha: float, nominal: NominalRows
+        self, scorer: FusedScorer, calibration: Calibration, alpha: float, nominal: NominalRows
     ) -> None:
         self._scorer, self._nominal = scorer, nominal
         self._threshold = calibration.threshold(alpha)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rankad._arrays import Floats
 from rankad._simd import NEAREST, UNIT, in_groups, kernel_scores
 from rankad._threads import in_blocks, made_once
-from rankad.nearfield import NearField
 
 __all__ = ["FAR_REACH", "KernelScorer"]
 
@@ -53,8 +52,6 @@ class KernelScorer:
         column where that is most, is subtracted too.
     single : bool
         Whether to compute in float32, at twice the speed; see `rounding`.
-    near : NearField, optional
-        What is lost by the distance from nominal rows.
     """
 
     landmarks: Floats
@@ -63,7 +60,6 @@ class KernelScorer:
     far_field: bool = True
     limits: tuple[Floats, Floats, Floats] | None = None
     single: bool = False
-    near: NearField | None = None
 
     def score(self, rows: Floats, *, far_widths: Floats | None = None, n_jobs: int | None = None) -> Floats:
         """Return the scores of rows; each row's depends on that row alone, to the last bit.
@@ -79,9 +75,7 @@ class KernelScorer:
             Threads; it changes the time taken and nothing else.
         """
         if self.far_field and far_widths is not None:
-            silenced = replace(
-                self, coefficients=np.zeros_like(self.coefficients), widths=far_widths, near=None
-            )
+            silenced = replace(self, coefficients=np.zeros_like(self.coefficients), widths=far_widths)
             heard = replace(self, far_field=False, limits=None)
             scores = heard.score(rows, n_jobs=n_jobs)
             # What it was laid out as is no longer needed.
@@ -90,8 +84,6 @@ class KernelScorer:
         layout, limits = self._layout, self.limits or _NO_LIMITS
         reach = FAR_REACH if self.far_field else math.inf
         scores = np.empty(len(rows))
-        if self.near is not None:
-            self.near.prepare(n_jobs)
 
         def block(begin: int, end: int) -> None:
             part = np.ascontiguousarray(rows[begin:end], dtype=np.float64)
@@ -99,8 +91,6 @@ class KernelScorer:
                 # Else all would be compiled once more, for arrays that cannot be written to.
                 part = part.copy()
             kernel_scores(part, *layout, reach, *limits, scores[begin:end])
-            if self.near is not None:
-                scores[begin:end] -= self.near.losses(part)
 
         if len(rows) <= _FEW:
             block(0, len(rows))
@@ -150,7 +140,7 @@ class KernelScorer:
         sizes = np.abs(self.coefficients)
         if not _SMALL_SINGLE < sizes.max(initial=0.0) < 1 / _SMALL_SINGLE:
             return double
-        own = replace(double, far_field=False, limits=None, near=None).score(self.landmarks)
+        own = replace(double, far_field=False, limits=None).score(self.landmarks)
         of_distances = NEAREST * 2.0**-22 * double._from_center().max() if self.far_field else 0.0
         off = max(single.rounding, of_distances)
         return single if off <= _GOOD_ENOUGH * own.std() else double

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 
-from rankad._arrays import Floats, Ints
+from rankad._arrays import LARGEST, Floats, Ints
 from rankad._progress import Progress
 from rankad._scratch import Scratch
 from rankad.calibration import Calibration
 from rankad.detectors.doubt import few_places, is_in_doubt
 from rankad.detectors.narrowing import Narrowed, narrow_others, narrowed, shuffled_cells
-from rankad.detectors.plan import Bandwidth, Plan
+from rankad.detectors.parts import ALIKE_UNITS, MixturePlan, near_left_out, near_unit
+from rankad.detectors.plan import Plan
 from rankad.detectors.ranker import KnownNeighbors, PreparedRows, Recipe
 from rankad.farfield import ColumnRanges
+from rankad.fusion import FusedScorer, Units, fuse, units_of
 from rankad.levels import disagreement
 from rankad.nearfield import NearField
 from rankad.neighbors import Neighbors, nearest_neighbors
@@ -49,17 +51,16 @@ _ENOUGH_FOR_REFERENCE = 2
 _RANKING_ROWS, _RANKING_WORK = 10_000, 1e9
 # The near field is made of them all: so many rows and numbers at most.
 _NEAR_ROWS, _NEAR_NUMBERS = 100_000, 4_000_000
-# Folds of the cross-fitted calibration: models of 39 rows in 40 are near enough to the final one.
-_CALIBRATION_FOLDS = 40
+# Folds of the cross-fitted calibration: models of 39 rows in 40 are near enough to the final one. A mixture
+# takes longer to make than it changes with a row. For the units of parts alone, a few will do.
+_CALIBRATION_FOLDS, _MIXTURE_FOLDS, _UNIT_FOLDS = 40, 10, 5
 # Neighbours known of all rows, in multiples of K, from which folds take theirs.
 _KNOWN_NEIGHBORS = 6
 _SMALL = 1_000
-# What C="auto" tries, over the number of training rows.
-AUTO_C = (1.0, 10.0)
+# What C="auto" is, over the number of training rows.
+AUTO_C = 10.0
 # What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
 _EQUAL_WITHIN = 1e-6
-# Bandwidths whose logarithms differ by no more than this measure equally far.
-_ALIKE_WIDTHS = 0.2
 # Rows so many bandwidths apart have kernel values that differ by a ten-thousandth at most.
 _INDISTINCT = 0.01
 # Cross-fitted scores of few rows are relied on only if at most this share of the rows, once left out, scores
@@ -133,8 +134,8 @@ class RankFit:
         self.plan = plan
         self._scratch = Scratch()
         self._left_out: Floats | None = None
-        seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(3)
-        self.draw_seed, self.train_seed, self.select_seed = seeds
+        seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
+        self.draw_seed, self.train_seed, self.select_seed, self.mixture_seed = seeds
         n = len(rows)
         wanted = (n + 1) // 2 if calibration == "split" else n
         n_training = min(wanted, MAX_TRAINING_ROWS)
@@ -175,6 +176,12 @@ class RankFit:
         return min(half, _NEAR_ROWS, _NEAR_NUMBERS // d)
 
     @property
+    def fuses(self) -> bool:
+        """Whether there are parts beside RankSVM; the theorem for ranks in sample is about g alone."""
+        asked = self.detector.near_field or self.detector.n_components > 0
+        return bool(asked and self.calibration != "in-sample")
+
+    @property
     def cross_fits(self) -> bool:
         """Cross-fitting is for when there are fewer free rows than training rows."""
         return self.calibration == "cross-fit" and len(self.free) < len(self.training)
@@ -182,12 +189,12 @@ class RankFit:
     @property
     def n_trials(self) -> int:
         """How many triples of scaling, bandwidth and C there are to choose from."""
-        return len(self.scalings) * len(self.plan.bandwidths) * len(self.plan.C or AUTO_C)
+        return len(self.scalings) * len(self.plan.bandwidths) * len(self.plan.C or [AUTO_C])
 
     def run(self) -> str | None:
         """Fill the detector's fitted attributes; return why its calibration is not to be relied on, if so."""
         detector, plan = self.detector, self.plan
-        C = plan.C or [value / len(self.training) for value in AUTO_C]
+        C = plan.C or [AUTO_C / len(self.training)]
         seed, jobs, rows, best = self.train_seed, detector.n_jobs, self.training, 0
         detector.selection_ = None
         # To select, every so many-th reference row will do: about as many as train, where there are so many.
@@ -223,9 +230,8 @@ class RankFit:
         detector.bandwidth_, detector.C_ = sigma, C[at]
         scorer = self._in_units_of_rows(ranker.scorer, view.scaling)
         # The theorem for in-sample ranks is about g itself, not about g rounded.
-        detector.scorer_ = scorer if self.calibration == "in-sample" else scorer.quickest()
-        if self.reference is not None and detector.near_field:
-            detector.scorer_ = self._with_near_field(detector.scorer_, views)
+        kernel = scorer if self.calibration == "in-sample" else scorer.quickest()
+        detector.scorer_ = FusedScorer(kernel)
         relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
         fixed = self.scalings == (None,) and not relative and not detector.far_field
         detector._n_kernels = len(plan.bandwidths) if fixed else None
@@ -233,19 +239,61 @@ class RankFit:
         detector.n_iter_ = ranker.solution.n_iter
         detector.converged_ = ranker.solution.converged
         self._chosen = view, chosen, weight
-        return self._calibrate(view, chosen, weight)
+        self._known = self._neighbors_of(view)
+        if self.fuses:
+            self._fuse(kernel)
+        return self._calibrate()
 
-    def _with_near_field(self, scorer: KernelScorer, views: list[View]) -> KernelScorer:
-        """Return the scorer with a near field of the reference rows, which has as much say as g."""
-        assert self.reference is not None
-        # Of two ways to scale columns alike, one will do.
-        names = [view.name for view in views]
-        units = [view.scaling.scale for view in views if view.name != "robust" or "standard" not in names]
-        scores = scorer.score(self.training)
-        # A few outliers must not decide.
-        spread = float(np.clip(scores, *np.quantile(scores, (0.01, 0.99))).std())
-        near = NearField.of(self.reference, units, self.training, spread, self.detector.n_jobs)
-        return replace(scorer, near=near)
+    def _fuse(self, kernel: KernelScorer) -> None:
+        """Give the detector a scorer of several parts, in units of what they say of rows left out."""
+        detector, rows = self.detector, self.training
+        mixture_seed = int(self.mixture_seed.generate_state(1)[0])
+        plan = MixturePlan.of(detector.n_components, rows, mixture_seed)
+        near, mixture = None, None
+        # Of many rows, landmarks are few, and say of the rows that trained what they say of others.
+        left_out = [kernel.score(rows) if self.reference is not None else self._kernel_left_out()]
+        if detector.near_field:
+            near = NearField.of(rows if self.reference is None else self.reference, near_unit(rows))
+            left_out.append(self._near_left_out(near))
+        if plan.n_gaussians:
+            mixture = plan.fit(rows, np.arange(len(rows)))
+            parts = self._deal(_MIXTURE_FOLDS)
+            left_out.append(plan.left_out(rows, parts, self._in_parallel))
+        said = np.stack(left_out)
+        np.clip(said, -LARGEST, None, out=said)
+        centers, spreads = units_of(said)
+        if spreads[0] == 0:
+            # The kernel tells far rows from near ones even where it tells no nominal rows apart.
+            spreads[0] = 1.0
+        heard = spreads > 0
+        if near is not None and not heard[1]:
+            near = None
+        if mixture is not None and not heard[-1]:
+            mixture = None
+        if heard.sum() > 1:
+            units = Units(centers[heard], spreads[heard])
+            detector.scorer_ = FusedScorer(kernel, near, mixture, units)
+            said = fuse(said[heard], units)[None]
+        if self.reference is None:
+            self._left_out = said[0]
+
+    def _near_left_out(self, near: NearField) -> Floats:
+        """Return how near training rows are to others: to the reference, or to those outside their fold."""
+        if self.reference is not None:
+            return near.score(self.training)
+        scores = np.empty(len(self.training))
+        parts = self._deal(_CALIBRATION_FOLDS)
+        found = self._in_parallel(
+            lambda fold: near_left_out(self.training, parts[fold], near.unit), len(parts)
+        )
+        for held, of_fold in zip(parts, found, strict=True):
+            scores[held] = of_fold
+        return scores
+
+    def _deal(self, n_folds: int) -> list[Ints]:
+        # Always the same deal: a seed is not to decide about alarms where it need not.
+        n = len(self.training)
+        return folds(n, min(n, n_folds), np.random.default_rng(0))
 
     def _in_units_of_rows(self, scorer: KernelScorer, scaling: Scaling) -> KernelScorer:
         """Return the scorer of scaled rows as one of rows as they come, that knows their ranges."""
@@ -263,6 +311,8 @@ class RankFit:
             return n_training + -n_training // self._n_selection_folds(n_training)
         if self.calibration == "cross-fit":
             return n_training + -n_training // min(n_training, _CALIBRATION_FOLDS)
+        if self.fuses:
+            return n_training + -n_training // min(n_training, _UNIT_FOLDS)
         return n_training
 
     def _neighbors(self, n_training: int) -> int:
@@ -407,20 +457,18 @@ class RankFit:
     def left_out_scores(self) -> Floats | None:
         """Return what is said of training rows left out, once it has run; None for ranks in sample.
 
-        Nor is there any where very many rows have a near field, which folds have not.
+        Nor is there any where very many rows have a reference, which folds have not.
         """
         if self._left_out is None and self.calibration != "in-sample" and self.reference is None:
-            view, chosen, weight = self._chosen
-            own = self.detector._score(self.training)
-            self._left_out = self._out_of_fold_scores(view, chosen, weight, own, self._known(view))
+            self._left_out = self._kernel_left_out()
         return self._left_out
 
-    def _known(self, view: View) -> Neighbors:
+    def _neighbors_of(self, view: View) -> Neighbors:
         # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
         many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(view.rows) - 1)
         return nearest_neighbors(view.rows, many, n_jobs=self.detector.n_jobs)
 
-    def _calibrate(self, view: View, chosen: Bandwidth, weight: float) -> str | None:
+    def _calibrate(self) -> str | None:
         """Give the detector nominal scores; return why cross-fitted ones are not to be relied on, if so."""
         detector = self.detector
         scores = [detector._score(self.free)] if len(self.free) else []
@@ -428,11 +476,16 @@ class RankFit:
         if self.calibration == "in-sample":
             scores.append(detector._score(self.training))
         elif self.cross_fits:
-            own = detector._score(self.training)
-            known = self._known(view)
-            self._left_out = self._out_of_fold_scores(view, chosen, weight, own, known)
-            doubt = self._doubt(own, self._left_out, known)
-            scores.append(self._left_out)
+            left_out, own = self.left_out_scores(), detector._score(self.training)
+            assert left_out is not None
+            # Rows that the kernel cannot tell from others form a plateau, on which scores left out differ by
+            # next to nothing. The final plateau might lie below all of them, and every row to come that lies
+            # on it would be an alarm. So such a row calibrates with no more than its own final score.
+            plateau = self._known.distances[:, 0] <= _INDISTINCT * detector.bandwidth_
+            left_out[plateau] = np.minimum(left_out[plateau], own[plateau])
+            left_out -= _EQUAL_WITHIN
+            doubt = self._doubt(own, left_out, self._known)
+            scores.append(left_out)
         kind = self.calibration if self.calibration == "in-sample" or self.cross_fits else "split"
         found = np.concatenate(scores)
         calibration = Calibration.from_scores(found, kind)  # type: ignore[arg-type]
@@ -461,25 +514,19 @@ class RankFit:
             )
         return few_places(known)
 
-    def _out_of_fold_scores(
-        self, view: View, chosen: Bandwidth, weight: float, own: Floats, known: Neighbors
-    ) -> Floats:
+    def _kernel_left_out(self) -> Floats:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
         What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
         scaling, K, the weight of the pairs, the bandwidth where columns are scaled alike (else its multiple),
         and, for columns in which their bandwidths are alike, the unit of distances to landmarks: so equally
         far is equally far in every fold.
-
-        A row that the kernel cannot tell from another calibrates with no more than its own final score. Such
-        rows form a plateau, on which scores left out differ by next to nothing. The final plateau might lie
-        below all of them, and every row to come that lies on it would be an alarm.
         """
-        detector, rows = self.detector, self.training
-        n_folds = min(len(rows), _CALIBRATION_FOLDS)
-        # Always the same deal: a seed is not to decide about alarms where it need not.
-        parts = folds(len(rows), n_folds, np.random.default_rng(0))
-        progress = Progress("calibration", n_folds, detector.verbose)
+        detector, rows, known = self.detector, self.training, self._known
+        view, chosen, weight = self._chosen
+        kernel = detector.scorer_.kernel
+        parts = self._deal(_CALIBRATION_FOLDS if self.cross_fits or not self.fuses else _UNIT_FOLDS)
+        progress = Progress("calibration", len(parts), detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:
             held = parts[fold]
@@ -494,16 +541,15 @@ class RankFit:
                 KnownNeighbors(known, view.scaling.scale, kept),
             )
             # In rows of many small clusters, D_K jumps with any row left out.
-            alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= _ALIKE_WIDTHS
+            alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= ALIKE_UNITS
             sigma = detector.bandwidth_ if alike else chosen.sigma(prepared.unit)
             scorer, solution = prepared.solve(sigma, [weight], self._scratch)[0]
             # Of very many columns, this is several copies of the rows.
             del prepared
             # In the precision in which new rows will be scored.
-            scorer = replace(scorer, single=detector.scorer_.single)
-            widths = detector.scorer_.widths
-            unlike = np.abs(np.log(scorer.widths / widths)) > _ALIKE_WIDTHS
-            scores = scorer.score(rows[held], far_widths=np.where(unlike, scorer.widths, widths))
+            scorer = replace(scorer, single=kernel.single)
+            unlike = np.abs(np.log(scorer.widths / kernel.widths)) > ALIKE_UNITS
+            scores = scorer.score(rows[held], far_widths=np.where(unlike, scorer.widths, kernel.widths))
             del scorer
             if detector.far_field:
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
@@ -512,13 +558,11 @@ class RankFit:
             return scores, solution.converged
 
         scores = np.empty(len(rows))
-        for held, (found, converged) in zip(parts, self._in_parallel(score_fold, n_folds), strict=True):
+        for held, (found, converged) in zip(parts, self._in_parallel(score_fold, len(parts)), strict=True):
             scores[held] = found
             detector.converged_ &= converged
         progress.finish()
-        plateau = known.distances[:, 0] <= _INDISTINCT * detector.bandwidth_
-        scores[plateau] = np.minimum(scores[plateau], own[plateau])
-        return scores - _EQUAL_WITHIN
+        return scores
 
     def _in_parallel(self, work: Callable[[int], T], n: int) -> list[T]:
         tasks = (delayed(work)(i) for i in range(n))

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from rankad._arrays import Bools, Floats, Ints
-from rankad._checks import check_choice, check_run, check_share, check_unit, resolve_neighbors
+from rankad._checks import check_choice, check_run, check_share, check_unit, is_count, resolve_neighbors
 from rankad._threads import importing, one_blas_thread
 from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
 from rankad.copies import find_repeats
@@ -26,7 +26,7 @@ from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
     from rankad.detectors.fitting import RankFit
-    from rankad.scorer import KernelScorer
+    from rankad.fusion import FusedScorer
     from rankad.showing import Explanations
 
 __all__ = ["RankAD"]
@@ -38,8 +38,11 @@ class RankAD(CalibratedDetector):
     """Anomaly detection with a false-alarm rate you choose, by learning to rank nominal rows.
 
     Fitted on nominal rows alone. Each gets a rank from its neighbours (the sparser its place, the lower); a
-    kernel RankSVM learns a score that orders rows like those ranks; the p-value of a new row is the share of
-    nominal rows that score no higher. A row whose p-value is at most `alpha` is an alarm.
+    kernel RankSVM learns a score that orders rows like those ranks. Two more parts look at a row in other
+    ways: how near the nearest nominal rows are, and how likely it is by the shape of those about it, which a
+    mixture of Gaussians has learned. The score is their soft minimum, each part in the unit of what it says
+    of rows it has not seen. The p-value of a new row is the share of nominal rows that score no higher. A row
+    whose p-value is at most `alpha` is an alarm.
 
     Parameters
     ----------
@@ -51,14 +54,14 @@ class RankAD(CalibratedDetector):
     n_levels : int, "tail" or sequence of float, default="tail"
         How ranks are quantized: a number of uniform levels, cut points, or cuts at 1, 2, 3.5, 5, 7.5, 10, 15,
         25, 50 and 75 %, finest where alarms are.
-    bandwidth : float, str or sequence of these, default="auto"
+    bandwidth : float, str or sequence of these, default="0.5 D_K"
         sigma of the kernel ``exp(-|x - x'|^2 / sigma^2)`` in units of the scaled columns, or a string such as
         "0.5 D_K" for a multiple of the mean distance to the K nearest neighbours. Of several the best is
         selected. "auto" selects among 1/4, 1/2, 1, 2 and 4 D_K, "paper" among 2^-10 to 2^10 D_K.
     C : float, sequence of float, "auto" or "paper", default="auto"
         The weight of one preference pair against half the squared norm, for the rows trained on; of several
-        the best is selected. "auto" selects between 1 and 10 over their number, "paper" among 13 values from
-        0.001 to 1000.
+        the best is selected. "auto" is 10 over their number, "paper" selects among 13 values from 0.001 to
+        1000.
     landmarks : int, "all" or ("kmeans" | "random", int), default=250
         Of what the scorer is made: so many k-means centres, so many random rows, or all training rows. Time
         to score a row is proportional to their number.
@@ -67,15 +70,18 @@ class RankAD(CalibratedDetector):
         whether rows out of the kernel's reach lose the distance to the three nearest landmarks from their
         score; and those far outside the range of a column the excess (see `ranges_`).
     near_field : bool, default=True
-        Whether the score of a fit of 15,000 rows or more also looks at the nearest of up to 100,000 rows that
-        neither trained nor calibrate (`reference_rows_`), with as much say as the landmarks have: gaps too
-        small for a few hundred landmarks are seen, at some microseconds a row. What counts is the mean
-        distance to the five nearest, on columns as they are and on standardized ones. Above 40 columns they
-        are fewer (four million numbers), above 80 there are none, and none for calibration="in-sample".
+        Whether the score also looks at the five nearest of the training rows, or, in a fit of 15,000 rows or
+        more, of up to 100,000 rows that neither train nor calibrate (`reference_rows_`). What counts is the
+        mean distance, with each column in units of the geometric mean of its standard deviation and its
+        range. Not for calibration="in-sample".
+    n_components : int, default=20
+        Of how many Gaussians a mixture is made that the score also looks at, one for every 20 training rows
+        at most; 0 for none. Their covariances tell rows that break what columns obey together. There is none
+        where columns are more than rows or very many (700 and more), nor for calibration="in-sample".
     selection : {"contrast", "shuffled", "disagreement"}, default="contrast"
-        How scaling, bandwidth and C are selected, always without labels. By telling held-out rows from
-        made-up ones, with shuffled columns and (for "contrast") uniform in a box; or by the disagreement with
-        the levels of held-out rows, as in the paper.
+        How scaling, bandwidth and C are selected where several are given, always without labels. By telling
+        held-out rows from made-up ones, with shuffled columns and (for "contrast") uniform in a box; or by
+        the disagreement with the levels of held-out rows, as in the paper.
     calibration : {"cross-fit", "split", "in-sample"}, default="cross-fit"
         Which nominal scores new ones are compared with. "cross-fit": each training row's from a model fitted
         without its fold, scaling, ranks and landmarks included. Of 100 to 500 rows, it falls back to "split"
@@ -84,10 +90,10 @@ class RankAD(CalibratedDetector):
         calibrate; exactly valid. "in-sample": the training rows' own, as in the paper; raises more false
         alarms than asked for. Rows beyond the 5,000 used for training calibrate in any case, but for
         those that rank them (`reference_rows_`).
-    scaling : {"auto", "standard", "robust"} or None, default="auto"
-        How columns are scaled first: by mean and standard deviation, by median and interquartile range, or
-        not at all; "auto" selects among the three, and of those that do equally well takes the plainest: not
-        at all where the columns' standard deviations are within a factor of four, else the first. Learned
+    scaling : {"auto", "standard", "robust"} or None, default="robust"
+        How columns are scaled for RankSVM: by mean and standard deviation, by median and interquartile range,
+        or not at all; "auto" selects among the three, and of those that do equally well takes the plainest:
+        not at all where the columns' standard deviations are within a factor of four, else the first. Learned
         from the nominal rows.
     trim : float, default=0
         The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows is left out:
@@ -130,7 +136,9 @@ class RankAD(CalibratedDetector):
     reference_rows_ : ndarray of int
         Which rows ranked them: where there are many more than trained, training rows are ranked by their
         neighbours among these, or some of them, and neither kind calibrates. The near field is made of them
-        all (``scorer_.near``). Empty where training rows rank one another.
+        all. Empty where training rows rank one another.
+    scorer_ : FusedScorer
+        What scores rows: its parts are ``scorer_.kernel``, ``scorer_.near`` and ``scorer_.mixture``.
     trimmed_rows_ : ndarray of int
         Which rows were left out as suspects (`trim`).
     repeated_rows_ : ndarray of int
@@ -167,14 +175,15 @@ class RankAD(CalibratedDetector):
         *,
         n_neighbors: int | str = "auto",
         n_levels: int | str | Sequence[float] = "tail",
-        bandwidth: float | str | Sequence[float | str] = "auto",
+        bandwidth: float | str | Sequence[float | str] = "0.5 D_K",
         C: float | str | Sequence[float] = "auto",
         landmarks: int | str | tuple[str, int] = 250,
         far_field: bool = True,
         near_field: bool = True,
+        n_components: int = 20,
         selection: str = "contrast",
         calibration: str = "cross-fit",
-        scaling: str | None = "auto",
+        scaling: str | None = "robust",
         trim: float = 0.0,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
@@ -188,6 +197,7 @@ class RankAD(CalibratedDetector):
         self.landmarks = landmarks
         self.far_field = far_field
         self.near_field = near_field
+        self.n_components = n_components
         self.selection = selection
         self.calibration = calibration
         self.scaling = scaling
@@ -216,6 +226,7 @@ class RankAD(CalibratedDetector):
             "landmarks": "all",
             "far_field": False,
             "near_field": False,
+            "n_components": 0,
             "selection": "disagreement",
             "calibration": "in-sample",
             "scaling": None,
@@ -315,12 +326,12 @@ class RankAD(CalibratedDetector):
     @property
     def landmarks_(self) -> Floats:
         """The landmarks, in scaled units."""
-        return self.scaling_.apply(self.scorer_.landmarks)
+        return self.scaling_.apply(self.scorer_.kernel.landmarks)
 
     @property
     def coefficients_(self) -> Floats:
         """The landmarks' coefficients in the score."""
-        return self.scorer_.coefficients
+        return self.scorer_.kernel.coefficients
 
     def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
         """Say why rows are abnormal: column by column, by nominal rows nearby, and by a change that helps.
@@ -351,8 +362,8 @@ class RankAD(CalibratedDetector):
         path : str or path
             Where to, as "model.rankad". A file of that name is replaced by a whole one or not at all.
         rows : bool
-            Whether to save the training rows too, which explanations need and, but for a near field, nothing
-            else does.
+            Whether to save the training rows too, which explanations need, and the near field: only a
+            detector fitted with ``near_field=False`` can be saved without.
         """
         from rankad.modelfile import save
 
@@ -372,6 +383,10 @@ class RankAD(CalibratedDetector):
         check_share("trim", self.trim)
         check_choice("far_field", self.far_field, (True, False))
         check_choice("near_field", self.near_field, (True, False))
+        if not is_count(self.n_components) or self.n_components < 0:
+            raise ValueError(
+                f"n_components must be an integer >= 0 (0 for no mixture), got {self.n_components!r}."
+            )
         check_choice("verbose", self.verbose, (True, False))
         check_choice("selection", self.selection, ("contrast", "shuffled", "disagreement"))
         check_choice("calibration", self.calibration, ("cross-fit", "split", "in-sample"))
@@ -385,7 +400,7 @@ class RankAD(CalibratedDetector):
             *resolve_landmarks(self.landmarks),
         )
 
-    scorer_: KernelScorer
+    scorer_: FusedScorer
     scaling_: Scaling
     ranges_: ColumnRanges
     selection_: SelectionTable | None

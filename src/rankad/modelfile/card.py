@@ -19,7 +19,7 @@ from rankad.selection import SelectionTable
 __all__ = ["KINDS", "SCHEMA", "ModelCard", "card_from", "check_schema", "detector_kind", "provenance"]
 
 # The layout of the file. A file of a later one is refused, lest it be misread.
-SCHEMA = 1
+SCHEMA = 2
 KINDS = ("RankAD", "KLPE", "EpsilonLPE", "TableDetector")
 _PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
 
@@ -120,8 +120,12 @@ def check_schema(header: Fields) -> None:
     schema = header.count("schema", 1)
     if schema > SCHEMA:
         raise Flaw(
-            f"it was written by a newer rankad (schema {schema}; this one reads up to {SCHEMA}), "
-            f"so update rankad"
+            f"it was written by a newer rankad (schema {schema}; this one reads {SCHEMA}), so update rankad"
+        )
+    if schema < SCHEMA:
+        raise Flaw(
+            f"it was written by an older rankad, whose scores were made otherwise (schema {schema}; this one "
+            f"reads {SCHEMA}), so fit again"
         )
 
 

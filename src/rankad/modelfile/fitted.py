@@ -21,6 +21,8 @@ from rankad.scaling import Scaling
 from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
+    from rankad.fusion import Units
+    from rankad.mixture import GaussianMixture
     from rankad.nearfield import NearField
 
 __all__ = [
@@ -60,11 +62,12 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
     """Take a fitted RankAD apart; its nominal rows are left out unless `rows`."""
     detector._plan()
     parameters, notes = parameters_of(detector)
-    scorer, calibration, selection = detector.scorer_, detector.calibration_, detector.selection_
-    if scorer.near is not None and not rows:
+    fused, calibration, selection = detector.scorer_, detector.calibration_, detector.selection_
+    scorer = fused.kernel
+    if fused.near is not None and not rows:
         raise ValueError(
             f"rows=False would leave out what this detector scores by: its near field compares with "
-            f"{len(scorer.near.rows):,} nominal rows. Fit with near_field=False for a model without rows, or "
+            f"{len(fused.near.rows):,} nominal rows. Fit with near_field=False for a model without rows, or "
             f"save it with rows=True."
         )
     nominal = getattr(detector, "nominal_rows_", None)
@@ -83,7 +86,7 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
         "recalibrated": bool(detector.recalibrated_),
         "far_field": bool(scorer.far_field),
         "single": bool(scorer.single),
-        "near": None,
+        "n_hubs": None,
         "selection": None,
         "training_sha256": detector._training_sha256 if nominal is None else digest(nominal),
     }
@@ -108,10 +111,14 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
     }
     if scorer.limits is not None:
         arrays["scorer.limits"] = np.stack(scorer.limits)
-    if scorer.near is not None:
-        near = scorer.near
-        fitted["near"] = {"n_hubs": near.n_hubs, "middle": near.middle, "weight": near.weight}
-        arrays |= {"near.rows": near.rows, "near.units": near.units, "near.floors": near.floors}
+    if fused.near is not None:
+        fitted["n_hubs"] = fused.near.n_hubs
+        arrays |= {"near.rows": fused.near.rows, "near.unit": fused.near.unit}
+    if fused.mixture is not None:
+        for name in ("means", "factors", "constants"):
+            arrays[f"mixture.{name}"] = getattr(fused.mixture, name)
+    if fused.units is not None:
+        arrays |= {"parts.centers": fused.units.centers, "parts.spreads": fused.units.spreads}
     if rows and nominal is not None:
         arrays["nominal_rows"] = nominal
     if selection is not None:
@@ -119,14 +126,14 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
         for name in ("bandwidths", "C", "losses", "relative_losses", "standard_errors"):
             arrays[f"selection.{name}"] = getattr(selection, name)
     tests = _test_rows(detector)
-    arrays["tests.rows"], arrays["tests.scores"] = tests, scorer.score(tests)
+    arrays["tests.rows"], arrays["tests.scores"] = tests, fused.score(tests)
     arrays["tests.p_values"] = calibration.p_values(arrays["tests.scores"])
     return Parts(parameters, notes, fitted, arrays)
 
 
 def _test_rows(detector: RankAD) -> Floats:
     """Make up rows near and far from what the scorer says itself: a file without nominal rows shows none."""
-    landmarks, ranges = detector.scorer_.landmarks, detector.ranges_
+    landmarks, ranges = detector.scorer_.kernel.landmarks, detector.ranges_
     some = landmarks[np.unique(np.linspace(0, len(landmarks) - 1, _TESTED_LANDMARKS).astype(np.int64))]
     unit = np.where(np.isfinite(ranges.unit), ranges.unit, 1.0)
     between = (some + np.roll(some, 1, axis=0)) / 2
@@ -137,8 +144,8 @@ def _test_rows(detector: RankAD) -> Floats:
 def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
     """Put a RankAD together again, or raise a `Flaw`."""
     with importing:
-        import rankad._counts
-        import rankad.nearfield  # noqa: F401
+        import rankad._counts  # noqa: F401
+        from rankad.fusion import FusedScorer
         from rankad.scorer import KernelScorer
 
     detector = _unfitted(parameters)
@@ -153,8 +160,9 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
         low, high, unit = take("scorer.limits", f8, 3, d, finite=False)
         _require(bool(((low <= high) & (unit > 0)).all()), "its array 'scorer.limits' holds no limits")
         limits = low, high, unit
-    single, near = fitted.flag("single"), _near_from(fitted, arrays, d)
-    detector.scorer_ = KernelScorer(landmarks, coefficients, widths, far_field, limits, single, near)
+    kernel = KernelScorer(landmarks, coefficients, widths, far_field, limits, fitted.flag("single"))
+    near, mixture = _near_from(fitted, arrays, d), _mixture_from(arrays, d)
+    detector.scorer_ = FusedScorer(kernel, near, mixture, _units_from(arrays, near, mixture))
     detector.scaling_ = Scaling(take("scaling.center", f8, d), take("scaling.scale", f8, d))
     _require(bool((detector.scaling_.scale > 0).all()), "its array 'scaling.scale' holds no scales above 0")
     ranges = ColumnRanges(
@@ -203,21 +211,43 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
 
 
 def _near_from(fitted: Fields, arrays: Arrays, d: int) -> NearField | None:
-    if not fitted.has("near"):
+    if not fitted.has("n_hubs"):
         return None
     from rankad.nearfield import NearField
 
-    told, take = fitted.fields("near"), arrays.take
-    rows = take("near.rows", np.float64, "near rows", d)
-    units, floors = take("near.units", np.float64, "views", d), take("near.floors", np.float64, "views")
-    n_hubs = told.count("n_hubs", 1)
+    rows = arrays.take("near.rows", np.float64, "near rows", d)
+    unit = arrays.take("near.unit", np.float64, d)
+    n_hubs = fitted.count("n_hubs", 1)
     # Cells are filled up, so that more of both would take far more memory than the file has bytes.
     most = max(1, math.isqrt(8 * len(rows)))
     _require(len(rows) > 0 and n_hubs <= most, f"its near field has {n_hubs:,} hubs among {len(rows):,} rows")
-    _require(0 < len(units) <= len(_SCALINGS), f"its near field has {len(units):,} scalings")
-    _require(bool((units > 0).all() and (floors > 0).all()), "its near field has units that are not above 0")
-    middle, weight = told.number("middle"), told.number("weight", above=0.0)
-    return NearField(rows, n_hubs, units, floors, middle, weight)
+    _require(bool((unit > 0).all()), "its array 'near.unit' holds numbers that are not above 0")
+    return NearField(rows, n_hubs, unit)
+
+
+def _mixture_from(arrays: Arrays, d: int) -> GaussianMixture | None:
+    if not arrays.has("mixture.means"):
+        return None
+    from rankad.mixture import GaussianMixture
+
+    means = arrays.take("mixture.means", np.float64, "gaussians", d)
+    factors = arrays.take("mixture.factors", np.float64, "gaussians", d, d)
+    constants = arrays.take("mixture.constants", np.float64, "gaussians")
+    _require(len(means) > 0, "its mixture has no Gaussians")
+    above = np.triu_indices(d, 1)
+    _require(not factors[:, above[0], above[1]].any(), "its mixture has factors that are not triangular")
+    return GaussianMixture(means, factors, constants)
+
+
+def _units_from(arrays: Arrays, near: NearField | None, mixture: GaussianMixture | None) -> Units | None:
+    n_parts = 1 + (near is not None) + (mixture is not None)
+    if n_parts == 1:
+        return None
+    from rankad.fusion import Units
+
+    centers, spreads = (arrays.take(f"parts.{name}", np.float64, n_parts) for name in Units._fields)
+    _require(bool((spreads > 0).all()), "its array 'parts.spreads' holds numbers that are not above 0")
+    return Units(centers, spreads)
 
 
 def _require(holds: bool, otherwise: str) -> None:
@@ -266,14 +296,15 @@ def selection_from(fitted: Fields, arrays: Arrays) -> SelectionTable | None:
 
 def _test(detector: RankAD, arrays: Arrays) -> None:
     """Raise a `Flaw` unless test rows score and rank here as they did where the model was saved."""
-    take, scorer = arrays.take, detector.scorer_
+    take, fused = arrays.take, detector.scorer_
+    scorer = fused.kernel
     rows = take("tests.rows", np.float64, "tests", detector.n_features_in_)
     scores, p_values = take("tests.scores", np.float64, "tests"), take("tests.p_values", np.float64, "tests")
     with np.errstate(all="ignore"):
         far = min(np.abs((scorer.landmarks - scorer.landmarks[0]) / scorer.widths).max(), _FARTHEST)
-        weight = 0.0 if scorer.near is None else scorer.near.weight
-        slack = _TOLERANCE * (np.abs(scores) + np.abs(scorer.coefficients).sum() + far + weight)
-        off = np.abs(scorer.score(rows) - scores)
+        unit = 1.0 if fused.units is None else fused.units.spreads[0]
+        slack = _TOLERANCE * (np.abs(scores) + (np.abs(scorer.coefficients).sum() + far) / unit)
+        off = np.abs(fused.score(rows) - scores)
         within = off <= slack
     check_answers(detector, scores, p_values, off, within)
 

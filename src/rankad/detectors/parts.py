@@ -1,0 +1,127 @@
+"""The parts of a score beside RankSVM's, and what they say of rows that they were made without.
+
+Like RankSVM's, the left-out scores of a part are those of the same part made anew, units included, from the
+rows outside a fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rankad._arrays import Floats, Ints
+from rankad.kernels import choose_landmarks
+from rankad.mixture import GaussianMixture, fit_mixture, n_gaussians
+from rankad.nearfield import NearField
+from rankad.neighbors import nearest_neighbors
+from rankad.scaling import fit_scaling
+
+__all__ = ["ALIKE_UNITS", "MixturePlan", "near_left_out", "near_unit"]
+
+# Units whose logarithms differ by no more than this measure equally far.
+ALIKE_UNITS = 0.2
+# A mixture takes about as many multiplications a step at most.
+_MOST_WORK = 5e8
+
+
+def near_unit(rows: Floats) -> Floats:
+    """Return the unit of each column by which nominal rows are near, of shape (d,); one if it does not vary.
+
+    The geometric mean of its standard deviation and its range. Divided by the one, columns vary alike;
+    divided by the other, those with long tails or rare values have less say. Which is right is not known, and
+    this is never far from either.
+    """
+    ranges = rows.max(axis=0) - rows.min(axis=0)
+    return np.sqrt(fit_scaling(rows, "standard").scale * np.where(ranges > 0, ranges, 1.0))
+
+
+def near_left_out(rows: Floats, held: Ints, unit: Floats) -> Floats:
+    """Return how near each of some rows is to the others, held ones not among them.
+
+    In the unit of all rows, but for a row outside the range of the others that would stretch the unit which
+    it is measured in.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    held : ndarray of int
+    unit : ndarray of shape (d,)
+        `near_unit` of all rows.
+    """
+    others, here = np.delete(rows, held, axis=0), rows[held]
+    scores = NearField.of(others, unit).score(here)
+    own = near_unit(others)
+    unlike = np.abs(np.log(own / unit)) > ALIKE_UNITS
+    if unlike.any():
+        low, high = others[:, unlike].min(axis=0), others[:, unlike].max(axis=0)
+        outside = ((here[:, unlike] < low) | (here[:, unlike] > high)).any(axis=1)
+        if outside.any():
+            scores[outside] = NearField.of(others, own).score(here[outside])
+    return scores
+
+
+class MixturePlan(NamedTuple):
+    """How a mixture is made, whichever the rows.
+
+    Attributes
+    ----------
+    n_gaussians : int
+        Zero for none.
+    seed : int
+        Draws the first centers; the same for all folds, so that they are drawn alike.
+    """
+
+    n_gaussians: int
+    seed: int
+
+    @classmethod
+    def of(cls, most: int, rows: Floats, seed: int) -> MixturePlan:
+        """Plan a mixture of `most` Gaussians, or fewer: for rows that are few, or columns that are many.
+
+        None where there are fewer rows than columns: no covariance can be told from those.
+        """
+        n, d = rows.shape
+        affordable = int(_MOST_WORK / (max(n, d) * d**2))
+        if most == 0 or n <= d or affordable == 0:
+            return cls(0, seed)
+        return cls(min(n_gaussians(most, n), affordable), seed)
+
+    def fit(self, rows: Floats, names: Ints) -> GaussianMixture:
+        """Fit the mixture, in units of rows as they come; columns that do not vary have no say.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+        names : ndarray of int, shape (n,)
+            What is drawn for a row goes by its name.
+        """
+        d = rows.shape[1]
+        varying = np.flatnonzero(rows.min(axis=0) < rows.max(axis=0))
+        if not varying.size:
+            return GaussianMixture(rows[:1].copy(), np.zeros((1, d, d)), np.zeros(1))
+        scaling = fit_scaling(rows[:, varying], "standard")
+        scaled = scaling.apply(rows[:, varying])
+        centers = choose_landmarks(scaled, self.n_gaussians, "kmeans", seed=self.seed, names=names)
+        owners = nearest_neighbors(centers, 1, scaled).indices[:, 0]
+        found = fit_mixture(scaled, owners).in_units(*scaling)
+        if varying.size == d:
+            return found
+        means = np.tile(rows[0], (len(found.means), 1))
+        means[:, varying] = found.means
+        factors = np.zeros((len(means), d, d))
+        factors[:, varying[:, None], varying] = found.factors
+        return GaussianMixture(means, factors, found.constants)
+
+    def left_out(self, rows: Floats, parts: list[Ints], in_parallel: Callable[..., list[Floats]]) -> Floats:
+        """Return what mixtures made without a part of the rows say of these, part by part."""
+
+        def of_part(number: int) -> Floats:
+            held = parts[number]
+            kept = np.delete(np.arange(len(rows)), held)
+            return self.fit(rows[kept], kept).score(rows[held])
+
+        scores = np.empty(len(rows))
+        scores[np.concatenate(parts)] = np.concatenate(in_parallel(of_part, len(parts)))
+        return scores
