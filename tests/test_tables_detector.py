@@ -297,7 +297,7 @@ def within_bands(n_alarms, n, n_calibrating, alpha):
 @pytest.mark.parametrize("calibration", ["cross-fit", "split"])
 def test_false_alarms_on_mixed_tables_are_as_asked_for(calibration):
     n_fresh, sizes, p = 3_000, [], []
-    for seed in range(6):
+    for seed in range(12):
         rng = np.random.default_rng([17, seed])
         inner = RankAD(0.1, calibration=calibration, bandwidth="D_K", C=0.1, landmarks=60, random_state=seed)
         detector = TableDetector(inner).fit(draw(700, rng))

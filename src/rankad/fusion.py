@@ -22,8 +22,9 @@ __all__ = ["FusedScorer", "Units", "fuse", "units_of"]
 # So many units below the middle, scores go on as logarithms: no part is to outvote the others by being
 # measured in small units, and yet far rows keep their order.
 _REACH = 4.0
-# Scores further out than these quantiles do not count for the unit.
-_OUTERMOST = (0.01, 0.99)
+# The outermost shares of scores do not count for the unit: a few wild rows are not to decide. Where all the
+# others are alike, fewer are left out.
+_OUTERMOST = (0.05, 0.01)
 # Scores that spread by no more than this share of their size are all alike.
 _ALIKE = 1e-9
 # Fewer rows than this are not worth a second thread; a block is of so many numbers.
@@ -38,7 +39,8 @@ class Units(NamedTuple):
     centers : ndarray of shape (p,)
         The median score.
     spreads : ndarray of shape (p,)
-        The standard deviation without the outermost hundredths; zero for a part that tells no rows apart.
+        The standard deviation, with the outermost twentieths drawn in; zero for a part that tells no rows
+        apart.
     """
 
     centers: Floats
@@ -57,10 +59,14 @@ def units_of(parts: Floats) -> Units:
     """
     spreads = np.zeros(len(parts))
     for at, scores in enumerate(parts):
-        inner = np.clip(scores, *np.quantile(scores, _OUTERMOST))
-        spread = float(inner.std())
-        if spread > _ALIKE * float(np.abs(inner).max()):
-            spreads[at] = spread
+        for share in _OUTERMOST:
+            low = np.quantile(scores, share, method="higher")
+            high = np.quantile(scores, 1 - share, method="lower")
+            inner = np.clip(scores, low, max(low, high))
+            spread = float(inner.std())
+            if spread > _ALIKE * float(np.abs(inner).max()):
+                spreads[at] = spread
+                break
     return Units(np.median(parts, axis=1), spreads)
 
 

@@ -18,6 +18,8 @@ __all__ = ["Findings", "Search"]
 _TAIL = 0.1
 # So many columns are looked for one by one; where they do not do, a nominal row nearby is the target.
 _MOST_STEPS = 4
+# Where no group alone makes a row nominal, so many of the most surprising are tried as the first of two.
+_LOOKED_AT = 2
 # Numbers in the rows that are made up and scored together: few enough to stay at hand.
 _BLOCK = 2**16
 
@@ -136,6 +138,8 @@ class Search:
             # Where scores are as low as can be whatever is changed, the most surprising group comes first.
             best = found == found.max(axis=1, keepdims=True)
             pick = np.where(best, alone.surprise[now], -1.0).argmax(axis=1)
+            if step == 0 and self._nominal.n_groups > 2:
+                pick = self._look_ahead(rows, scores, alone, pick)
             each = np.arange(now.size)
             groups[now, step], left_out[now, pick] = pick, True
             made = self._nominal.rows[around.typical[each, pick]]
@@ -145,6 +149,32 @@ class Search:
             if not now.size:
                 break
         return _Blame(groups, targets)
+
+    def _look_ahead(self, rows: Floats, scores: Floats, alone: _Alone, pick: Ints) -> Ints:
+        """Return the first group to blame: the pick or a surprising one, whichever helps most in two steps.
+
+        Where two columns go together and both are off, to mend one of them breaks what they obey, and is
+        worse than to mend nothing. So where no group alone makes the row nominal, the second is tried too.
+        """
+        pick = pick.copy()
+        mended = alone.scores[np.arange(len(rows)), pick] >= self._threshold
+        hard = np.flatnonzero((scores < self._threshold) & ~mended)
+        if not hard.size:
+            return pick
+        surprising = np.argsort(-alone.surprise[hard], axis=1, kind="stable")[:, :_LOOKED_AT]
+        most = np.full(hard.size, -np.inf)
+        chosen = pick[hard]
+        for first in np.column_stack([pick[hard], surprising]).T:
+            left_out = np.zeros(alone.scores[hard].shape, dtype=np.bool_)
+            left_out[np.arange(hard.size), first] = True
+            around = self._nominal.around(rows[hard], left_out, alone.around.near[hard, first])
+            found = self._scores_with(rows[hard], around.typical, left_out)
+            found[left_out] = -np.inf
+            better = found.max(axis=1) > most
+            most = np.where(better, found.max(axis=1), most)
+            chosen = np.where(better, first, chosen)
+        pick[hard] = chosen
+        return pick
 
     def _change(self, rows: Floats, scores: Floats, targets: Floats, order: Ints) -> Floats:
         """Return the rows with the smallest change that makes them nominal; as they are where none does."""

@@ -498,15 +498,15 @@ class RankFit:
     def _doubt(self, own: Floats, left_out: Floats, known: Neighbors) -> str | None:
         """Compare what the final ranker says of training rows with what was said of them left out.
 
-        Cross-fitted scores have the right mean rate of false alarms, but where the ranker follows single
-        rows the rate of one fit may be far from it: what it says of the gaps between so few rows depends on
-        which rows they happen to be, and so does what is said of rows left out. Of many, that averages out.
-        Likewise where rows share a few places: these decide for all.
+        Cross-fitted scores have the right mean rate of false alarms, but where the ranker is alone and
+        follows single rows the rate of one fit may be far from it: what it says of the gaps between so few
+        rows depends on which rows they happen to be, and so does what is said of rows left out. Of many, that
+        averages out, and so it does over several parts. Where rows share a few places, these decide for all.
         """
         n = len(own)
         if not is_in_doubt(n) or self.recipe.k > self._smallest_fold((n + 1) // 2) // 2:
             return None
-        n_lost = np.count_nonzero(left_out < own.min())
+        n_lost = np.count_nonzero(left_out < own.min()) if self.detector.scorer_.n_parts == 1 else 0
         if n_lost > _MOST_LOST * n:
             return (
                 f"{n_lost} of {n} rows, once left out, score below all rows that were trained on: with so "
