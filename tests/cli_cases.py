@@ -55,6 +55,13 @@ def make_files(folder):
     return files
 
 
+def save_without_rows(files, path):
+    """Save a model of the same table, without rows."""
+    detector = TableDetector(RankAD(0.05, **QUICK, near_field=False), ids=["reading"])
+    detector.fit(Untyped(read_text(files.normal))).save(path, rows=False)
+    return path
+
+
 def read_text(path):
     """Read a CSV file as the command does: every cell as text."""
     return pl.read_csv(path, infer_schema=False)

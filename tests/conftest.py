@@ -16,6 +16,10 @@ from rankad.detectors import fitting
 QUICK = {"landmarks": 20, "scaling": "standard", "bandwidth": "D_K", "C": 0.1, "random_state": 0}
 
 
+# RankSVM by itself.
+ALONE = {"near_field": False, "n_components": 0}
+
+
 def _quick_rankad(**params):
     return RankAD(**{**QUICK, **params})
 

@@ -27,14 +27,16 @@ def others():
 
 
 def fitted():
-    """A detector with every stage in it, selection too."""
-    return RankAD(landmarks=15, bandwidth=["D_K", "2 D_K"], C=0.1, random_state=0).fit(nominal())
+    """A detector with selection and a mixture, and without a near field, so that rows can be left out."""
+    return RankAD(
+        landmarks=15, bandwidth=["D_K", "2 D_K"], C=0.1, scaling="auto", near_field=False, random_state=0
+    ).fit(nominal())
 
 
 def fitted_with_near_field():
-    """The same with a near field, as detectors of many rows have one."""
-    detector = fitted()
-    near = NearField.of(np.vstack([nominal(), others()[:200]]), [_UNITS, np.ones(3)], nominal(), 1.0)
+    """A detector of all parts, whose near field is of more rows than trained it."""
+    detector = RankAD(landmarks=15, random_state=0).fit(nominal())
+    near = NearField.of(np.vstack([nominal(), others()[:200]]), _UNITS)
     detector.scorer_ = replace(detector.scorer_, near=near)
     return detector
 

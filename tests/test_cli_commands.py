@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 import rankad
-from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_text
+from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_text, save_without_rows
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector, load
 from rankad.cli import example
 from rankad.cli.pages import Views
@@ -28,9 +28,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def without_rows(files):
-    path = files.folder / "bare.rankad"
-    rankad.load(files.model).save(path, rows=False)
-    return path
+    return save_without_rows(files, files.folder / "bare.rankad")
 
 
 # -------------------------------------------------------------------------------------------------------- fit

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rankad
-from cli_cases import call, cells, make_files, read_text
+from cli_cases import call, cells, make_files, read_text, save_without_rows
 from rankad.cli.pages import Course
 from rankad.cli.words import reason_text
 from rankad.decisions import benjamini_hochberg
@@ -25,9 +25,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def without_rows(files):
-    path = files.folder / "without.rankad"
-    rankad.load(files.model).save(path, rows=False)
-    return path
+    return save_without_rows(files, files.folder / "without.rankad")
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def test_one_column_with_the_default_selection(few_folds, nominal):
 
 def test_one_column_cannot_be_shuffled(nominal):
     with pytest.raises(ValueError, match=r"selection='shuffled'.*two columns.*1 feature.*'contrast'"):
-        RankAD(selection="shuffled").fit(nominal[:, :1])
+        RankAD(selection="shuffled", bandwidth="auto").fit(nominal[:, :1])
 
 
 @pytest.mark.parametrize(
@@ -474,6 +474,7 @@ BAD = {
         "landmarks": [0, -1, 2.5, "x", None, True, ("kmeans",), ("grid", 3), ("random", 0), ("random", 2.5)],
         "far_field": ["x", None, 2],
         "near_field": ["x", None, 2],
+        "n_components": [-1, 2.5, "x", None, True],
         "selection": ["x", None, 0],
         "trim": [-0.1, 0.5, 1, "x", None, True, np.nan],
         "verbose": ["loud"],

@@ -18,7 +18,6 @@ from rankad._simd import near_distances
 from rankad.detectors import fitting, ranker
 from rankad.detectors.ranker import PreparedRows, Recipe
 from rankad.nearfield import NearField
-from rankad.scaling import fit_scaling
 
 
 def rows_of(n, d=3, seed=11):
@@ -299,29 +298,26 @@ def test_the_near_field_has_limits_of_its_own(monkeypatch, limits, n_reference):
 
 
 @pytest.mark.usefixtures("small_limits")
-def test_the_near_field_has_as_much_say_as_the_landmarks():
+def test_parts_have_the_units_of_what_they_say_of_training_rows():
+    """Landmarks and near field by the rows that trained, the mixture by rows left out of it."""
     rows = rows_of(600)
     detector = _quick().fit(rows)
     scorer, training = detector.scorer_, rows[detector.training_rows_]
-    landmarks = replace(scorer, near=None)
-    np.testing.assert_allclose(
-        scorer.score(rows), landmarks.score(rows) - scorer.near.losses(rows), rtol=0, atol=1e-12
-    )
-    scores = landmarks.score(training)
-    low, high = np.quantile(scores, [0.01, 0.99])
-    assert scorer.near.losses(training).std() == pytest.approx(np.clip(scores, low, high).std())
+    said = scorer.parts(training)[:2]
+    np.testing.assert_allclose(scorer.units.centers[:2], np.median(said, axis=1))
+    low, high = np.sort(said, axis=1)[:, [5, 94]].T
+    spreads = np.clip(said, low[:, None], high[:, None]).std(axis=1)
+    np.testing.assert_allclose(scorer.units.spreads[:2], spreads)
+    assert scorer.n_parts == 3
 
 
 @pytest.mark.usefixtures("small_limits")
-@pytest.mark.parametrize(("scaling", "names"), [("auto", ["standard", None]), ("robust", ["robust"])])
-def test_the_near_field_looks_in_two_scalings_or_the_one_that_is_asked_for(scaling, names):
+def test_near_is_measured_between_deviations_and_ranges():
     rows = rows_of(600) * [1.0, 100.0, 0.1]
-    detector = RankAD(landmarks=20, scaling=scaling, random_state=0).fit(rows)
-    scales = [fit_scaling(rows[detector.training_rows_], name).scale for name in names]
-    units = detector.scorer_.near.units
-    np.testing.assert_allclose(
-        np.sort(units / units[:, :1], axis=0), np.sort([scale / scale[0] for scale in scales], axis=0)
-    )
+    detector = _quick().fit(rows)
+    training = rows[detector.training_rows_]
+    expected = np.sqrt(training.std(axis=0) * np.ptp(training, axis=0))
+    np.testing.assert_allclose(detector.scorer_.near.unit, expected)
 
 
 def test_a_gap_between_landmarks_is_seen():
@@ -347,7 +343,7 @@ def test_a_near_field_leaves_enough_rows_for_many_neighbors(monkeypatch):
 
 
 def test_read_only_rows_compile_nothing_anew():
-    near = NearField.of(rows_of(600), [np.ones(3)], rows_of(50, seed=1), 1.0)
+    near = NearField.of(rows_of(600), np.ones(3))
     scorer = replace(_quick().fit(rows_of(60)).scorer_, near=near)
     rows = rows_of(40)
     expected, before = scorer.score(rows), len(near_distances.signatures)
@@ -363,15 +359,18 @@ def test_threads_that_score_first_share_one_layout(monkeypatch):
         made.append(arguments)
         return lay_out(*arguments)
 
-    near = NearField.of(rows_of(600), [np.ones(3)], rows_of(50, seed=1), 1.0)
+    near = NearField.of(rows_of(600), np.ones(3))
     scorer = pickle.loads(pickle.dumps(replace(_quick().fit(rows_of(60)).scorer_, near=near)))
     monkeypatch.setattr(nearfield, "_lay_out", counting)
     scorer.score(rows_of(50_000), n_jobs=4)
     assert len(made) == 1
 
 
-def test_small_fits_have_no_near_field():
-    assert _quick().fit(rows_of(200)).scorer_.near is None
+def test_the_near_field_of_small_fits_is_of_the_training_rows():
+    rows = rows_of(200)
+    near = _quick().fit(rows).scorer_.near
+    np.testing.assert_array_equal(np.unique(near.rows, axis=0), np.unique(rows, axis=0))
+    assert _quick(near_field=False).fit(rows).scorer_.near is None
 
 
 @pytest.mark.usefixtures("small_limits")
@@ -391,7 +390,8 @@ def test_all_landmarks_are_all_training_rows():
 @pytest.mark.usefixtures("small_limits")
 def test_selection_is_repeatable_and_fills_the_table():
     rows = rows_of(400)
-    tables = [RankAD(landmarks=20, random_state=3, n_jobs=n_jobs).fit(rows) for n_jobs in (1, 2)]
+    several = {"bandwidth": "auto", "scaling": "auto", "C": (0.01, 0.1), "landmarks": 20, "random_state": 3}
+    tables = [RankAD(**several, n_jobs=n_jobs).fit(rows) for n_jobs in (1, 2)]
     assert len(tables[0].selection_.C) == 3 * 5 * 2
     np.testing.assert_array_equal(tables[0].selection_.losses, tables[1].selection_.losses)
     np.testing.assert_array_equal(tables[0].score_samples(rows), tables[1].score_samples(rows))
@@ -400,7 +400,7 @@ def test_selection_is_repeatable_and_fills_the_table():
 @pytest.mark.usefixtures("small_limits")
 def test_too_many_neighbors_for_the_rows_that_select_are_named():
     with pytest.raises(ValueError, match=r"n_neighbors=40 is too many .* pass n_neighbors='auto'\.$"):
-        RankAD(n_neighbors=40, random_state=0).fit(rows_of(400))
+        RankAD(n_neighbors=40, bandwidth="auto", random_state=0).fit(rows_of(400))
 
 
 @pytest.mark.usefixtures("small_limits")

@@ -74,15 +74,25 @@ def naive_order(detector, nominal, scale, row, groups):
             / nominal[:, c].std()
             for c in columns
         )
-    blamed = []
-    while len(blamed) < min(4, len(groups) - 1):
+
+    def scores_beside(blamed):
         scores = {}
-        for g in set(range(len(groups))) - set(blamed):
+        for g in sorted(set(range(len(groups))) - set(blamed)):
             asked = [c for h in [*blamed, g] for c in groups[h]]
             made = row.copy()
             made[asked] = nominal[naive_typical(nominal, scale, row, asked)[1], asked]
             scores[g] = detector.score_samples(made[None])[0]
-        blamed.append(max(scores, key=scores.get))
+        return scores
+
+    blamed = []
+    while len(blamed) < min(4, len(groups) - 1):
+        scores = scores_beside(blamed)
+        best = max(scores, key=scores.get)
+        if not blamed and scores[best] < detector.offset_ and detector.predict(row[None])[0] == -1:
+            # None will do alone: which is the best first of two, that one or the most surprising?
+            firsts = [best, *sorted(limits, key=lambda g: -limits[g])[:2]]
+            best = max(firsts, key=lambda g: max(scores_beside([g]).values()))
+        blamed.append(best)
         if scores[blamed[-1]] >= detector.offset_ or detector.predict(row[None])[0] == 1:
             break
     rest = [g for g in limits if g not in blamed and limits[g] > 0]

@@ -108,14 +108,14 @@ def test_a_loaded_detector_answers_to_the_last_bit(quick_rankad, params, tmp_pat
 def test_both_precisions_are_met(quick_rankad, tmp_path):
     found = set()
     for bandwidth in ("D_K", "60 D_K"):
-        detector = quick_rankad(bandwidth=bandwidth, C=10.0).fit(cases.nominal())
+        detector = quick_rankad(bandwidth=bandwidth, C=10.0, near_field=False).fit(cases.nominal())
         detector.save(tmp_path / "model")
         loaded = load(tmp_path / "model")
-        assert loaded.scorer_.single == detector.scorer_.single
+        assert loaded.scorer_.kernel.single == detector.scorer_.kernel.single
         np.testing.assert_array_equal(
             loaded.score_samples(cases.others()), detector.score_samples(cases.others())
         )
-        found.add(loaded.scorer_.single)
+        found.add(loaded.scorer_.kernel.single)
     assert found == {False, True}
 
 
@@ -241,7 +241,7 @@ def test_numpy_numbers_are_parameters_too(quick_rankad, tmp_path):
 def test_it_is_a_safetensors_file_without_a_pickle(saved_detector, model_bytes, tmp_path):
     (tmp_path / "model").write_bytes(model_bytes)
     arrays = load_file(tmp_path / "model")
-    np.testing.assert_array_equal(arrays["scorer.landmarks"], saved_detector.scorer_.landmarks)
+    np.testing.assert_array_equal(arrays["scorer.landmarks"], saved_detector.scorer_.kernel.landmarks)
     with safe_open(tmp_path / "model", framework="np") as file:
         header = json.loads(file.metadata()["rankad"])
     # The digests by which it is checked, made here by hand.
@@ -254,11 +254,11 @@ def test_the_card_says_what_the_detector_is(saved_detector, model_bytes, tmp_pat
     path = tmp_path / "model"
     path.write_bytes(model_bytes)
     card = read_card(path)
-    assert (card.kind, card.schema, card.alpha, card.notes, card.encoding) == ("RankAD", 1, 0.05, (), ())
+    assert (card.kind, card.schema, card.alpha, card.notes, card.encoding) == ("RankAD", 2, 0.05, (), ())
     assert (card.n_rows, card.n_columns, card.n_training) == (120, 3, 120)
     assert (card.n_calibrating, card.n_trimmed) == (120, 0)
     assert (card.columns, card.n_landmarks, card.calibration) == ((), 15, "cross-fit")
-    assert card.n_near == 0
+    assert (card.n_near, card.n_gaussians) == (0, 6)
     assert (card.bandwidth, card.C) == (saved_detector.bandwidth_, saved_detector.C_)
     assert card.scaling == saved_detector.selection_.scalings[saved_detector.selection_.best]
     assert isinstance(card.selection, SelectionTable)

@@ -104,12 +104,17 @@ def test_other_files_are_no_models(model_bytes, tmp_path):
 
 def test_a_file_of_a_newer_rankad_says_so_whatever_else_is_in_it(model_bytes, tmp_path):
     newer = cases.with_header(
-        model_bytes, lambda header: {"schema": 2, "arrays": header["arrays"], "news": True}
+        model_bytes, lambda header: {"schema": 3, "arrays": header["arrays"], "news": True}
     )
     for read in (load, read_card):
         (tmp_path / "model").write_bytes(newer)
-        with pytest.raises(ModelFileError, match=r"newer rankad \(schema 2; .*\), so update rankad"):
+        with pytest.raises(ModelFileError, match=r"newer rankad \(schema 3; .*\), so update rankad"):
             read(tmp_path / "model")
+
+
+def test_a_file_of_an_older_rankad_says_so(model_bytes, tmp_path):
+    older = cases.with_header(model_bytes, _setting(("schema",), 1))
+    assert re.search(r"older rankad, .* \(schema 1; .*\), so fit again", _refused(older, tmp_path / "model"))
 
 
 def test_every_altered_byte_is_noticed(model_bytes, saved_detector, tmp_path):
@@ -196,18 +201,26 @@ def test_arrays_that_do_not_fit_are_refused_even_if_signed(model_bytes, name, ch
     [
         ("near.rows", lambda a: None, "lacks the array 'near.rows'"),
         ("near.rows", lambda a: a[:, :2], r"shape \(320, 2\) where \(320, 3\) is needed"),
-        ("near.rows", lambda a: a[:1], "its near field has 3 hubs among 1 rows"),
-        ("near.rows", lambda a: a[:0], "its near field has 3 hubs among 0 rows"),
+        ("near.rows", lambda a: a[:1], "its near field has 6 hubs among 1 rows"),
+        ("near.rows", lambda a: a[:0], "its near field has 6 hubs among 0 rows"),
         ("near.rows", _set((0, 0), np.nan), "not finite"),
         ("near.rows", lambda a: a + 1.0, "test rows score otherwise here"),
-        ("near.units", _set((1, 2), 0.0), "its near field has units that are not above 0"),
-        ("near.units", _set((0, 0), 5e-324), "test rows score otherwise here"),
-        ("near.units", lambda a: a[:0], "'near.floors' has shape"),
-        ("near.floors", _set(0, -1.0), "its near field has units that are not above 0"),
-        ("near.floors", lambda a: a[:1], "'near.floors' has shape"),
+        ("near.unit", _set(2, 0.0), "'near.unit' holds numbers that are not above 0"),
+        ("near.unit", _set(0, 5e-324), "test rows score otherwise here"),
+        ("near.unit", lambda a: a[:0], "'near.unit' has shape"),
+        ("mixture.means", lambda a: None, "'parts.centers' has shape"),
+        ("mixture.means", lambda a: a[:0], "'mixture.factors' has shape"),
+        ("mixture.means", lambda a: a + 1.0, "test rows score otherwise here"),
+        ("mixture.factors", lambda a: a[:, :2], "'mixture.factors' has shape"),
+        ("mixture.factors", _set((0, 0, 1), 1.0), "factors that are not triangular"),
+        ("mixture.factors", _set((0, 1, 0), np.inf), "not finite"),
+        ("mixture.constants", lambda a: a[:1], "'mixture.constants' has shape"),
+        ("parts.centers", lambda a: a[:2], "'parts.centers' has shape"),
+        ("parts.spreads", _set(1, 0.0), "'parts.spreads' holds numbers that are not above 0"),
+        ("parts.spreads", lambda a: None, "lacks the array 'parts.spreads'"),
     ],
 )
-def test_near_fields_that_do_not_fit_are_refused_even_if_signed(near_bytes, name, change, reason, tmp_path):
+def test_parts_that_do_not_fit_are_refused_even_if_signed(near_bytes, name, change, reason, tmp_path):
     said = _refused(_with_array(near_bytes, name, _changed_or_none(change)), tmp_path / "model")
     assert re.search(reason, said), said
 
@@ -272,12 +285,9 @@ def test_headers_that_do_not_fit_are_refused_even_if_signed(model_bytes, where, 
 @pytest.mark.parametrize(
     ("where", "value", "reason"),
     [
-        (("near",), None, "test rows score otherwise here"),
-        (("near",), 7, "something else than an object in 'near'"),
-        (("near", "n_hubs"), 0, "has 0 in 'n_hubs', which should be at least 1"),
-        (("near", "n_hubs"), 51, "its near field has 51 hubs among 320 rows"),
-        (("near", "weight"), 0.0, "has 0 in 'weight', out of range"),
-        (("near", "middle"), 3.0, "test rows score otherwise here"),
+        (("n_hubs",), None, "'parts.centers' has shape"),
+        (("n_hubs",), 0, "has 0 in 'n_hubs', which should be at least 1"),
+        (("n_hubs",), 51, "its near field has 51 hubs among 320 rows"),
     ],
 )
 def test_headers_of_near_fields_are_checked_too(near_bytes, where, value, reason, tmp_path):

@@ -51,7 +51,7 @@ def test_very_wide_rows_are_told_apart(monkeypatch):
     used = []
     select = RankFit._select_narrow
     monkeypatch.setattr(RankFit, "_select_narrow", lambda self, C: used.append(1) or select(self, C))
-    detector = RankAD(0.1, random_state=0).fit(rows)
+    detector = RankAD(0.1, bandwidth="auto", random_state=0).fit(rows)
     assert used
     odd = new + 0.5 * rng.choice([-1.0, 1.0], size=1_500)
     assert detector.score_samples(odd).max() < np.median(detector.score_samples(new))

@@ -714,11 +714,11 @@ def test_one_landmark_and_landmarks_of_equal_scores_are_left_to_float64():
 @pytest.fixture(scope="module")
 def fitted():
     rows = np.random.default_rng(16).normal(size=(60, 2))
-    return RankAD(random_state=0, n_jobs=1).fit(rows)
+    return RankAD(near_field=False, n_components=0, random_state=0, n_jobs=1).fit(rows)
 
 
 def test_a_detector_of_normal_rows_scores_in_float32(fitted):
-    scorer = fitted.scorer_
+    scorer = fitted.scorer_.kernel
     assert scorer.single
     assert scorer.far_field
     assert scorer.limits is not None
@@ -742,7 +742,7 @@ def test_a_detector_of_normal_rows_scores_in_float32(fitted):
 def test_a_fitted_detector_keeps_float32_and_every_bit_through_a_pickle(fitted):
     rows = np.vstack([np.random.default_rng(18).normal(size=(50, 2)), [[1e3, 0.0], [1e100, 1.0]]])
     again = pickle.loads(pickle.dumps(fitted))
-    assert again.scorer_.single
+    assert again.scorer_.kernel.single
     np.testing.assert_array_equal(again.score_samples(rows), fitted.score_samples(rows))
 
 
@@ -759,8 +759,8 @@ def test_published_detectors_keep_the_promise_at_any_bandwidth(bandwidth, C, sin
     rows = np.random.default_rng(19).normal(size=(100, 2))
     published = RankAD.as_published(bandwidth=bandwidth, C=C, random_state=0, n_jobs=1)
     # In-sample, it stays in float64; held against rows of its own, it need not.
-    assert not published.fit(rows).scorer_.single
-    scorer = published.set_params(calibration="split").fit(rows).scorer_
+    assert not published.fit(rows).scorer_.kernel.single
+    scorer = published.set_params(calibration="split").fit(rows).scorer_.kernel
     assert scorer.single == single
     assert np.abs(scorer.score(rows) - _exact_sum(rows, scorer)).max() <= _promised_error(scorer)
     # Whichever it is, scores are good to a hundredth of what tells them apart.

@@ -513,7 +513,8 @@ def test_a_column_name_that_is_no_text_is_told():
 def test_fit_predict_flags_no_more_of_wide_tables_than_asked_for():
     rows = np.random.default_rng(0).normal(size=(80, 300))
     table = {f"x{at}": column for at, column in enumerate(rows.T)}
-    detector = TableDetector(RankAD(0.1, random_state=0))
+    assert np.mean(TableDetector(RankAD(0.1)).fit_predict(table) < 0) <= 0.1
+    detector = TableDetector(RankAD(0.1, near_field=False, n_components=0))
     assert np.mean(detector.fit_predict(table) < 0) <= 0.1
     assert np.mean(detector.predict(table) < 0) > 0.2, "these rows tell nothing otherwise"
 

@@ -89,7 +89,8 @@ def test_a_few_anomalies_are_no_move_of_the_table(few_folds):
 def test_without_rows_there_is_a_verdict_and_no_column(few_folds, tmp_path):
     from rankad import load
 
-    model(machine).save(tmp_path / "m.rankad", rows=False)
+    detector = fitted(machine, np.random.default_rng(SEED), near_field=False)
+    detector.save(tmp_path / "m.rankad", rows=False)
     rng = np.random.default_rng(8)
     verdict = judged(load(tmp_path / "m.rankad"), machine(300, rng).with_columns(heat=pl.lit(0.0)))
     assert verdict.overall.kind == "more"

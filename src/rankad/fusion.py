@@ -28,7 +28,7 @@ _OUTERMOST = (0.05, 0.01)
 # Scores that spread by no more than this share of their size are all alike.
 _ALIKE = 1e-9
 # Fewer rows than this are not worth a second thread; a block is of so many numbers.
-_FEW, _BLOCK = 4_096, 2**18
+_FEW, _BLOCK = 4_096, 2**16
 
 
 class Units(NamedTuple):
@@ -141,6 +141,8 @@ class FusedScorer:
         if len(rows) <= _FEW:
             block(0, len(rows))
         else:
+            # What parts lay out when they first score is made once, and not by every thread.
+            self.parts(rows[:1])
             in_blocks(block, len(rows), max(_FEW, _BLOCK // rows.shape[1]), n_jobs, few=_FEW)
         return scores
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankad._arrays import LARGEST, Floats, Ints
+from rankad._arrays import Floats, Ints
 from rankad._simd import ABREAST, NEAR, in_groups, lanes, near_distances, nearest_hubs
 from rankad._threads import made_once
 
@@ -25,8 +25,11 @@ __all__ = ["NearField"]
 _VISITED = 4
 # Beyond this a place may as well be anywhere, and a distance is as good as infinite.
 _FARTHEST, _MOST = 1e30, 1e15
-# About a hub are at least so many rows, on average.
-_CELL = 50
+# Units smaller than one over this have no numbers left.
+_LARGEST_SCALE = 1e300
+# About a hub are at least so many rows, on average, or so many for every column: the more columns, the less it
+# says that a row is near a hub.
+_CELL, _CELL_A_COLUMN = 50, 5
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ class NearField:
         """
         kept, n_distinct = _few_copies(rows, NEAR)
         # Comparing with so many hubs takes about as long as with the rows about a few of them.
-        n_hubs = max(1, min(math.isqrt(8 * len(kept)), len(kept) // _CELL, n_distinct))
+        cell = max(_CELL, _CELL_A_COLUMN * rows.shape[1])
+        n_hubs = max(1, min(math.isqrt(8 * len(kept)), len(kept) // cell, n_distinct))
         hubs = np.arange(n_hubs) * n_distinct // n_hubs
         kept = np.concatenate([kept[hubs], np.delete(kept, hubs)])
         return cls(rows[kept], n_hubs, unit)
@@ -109,7 +113,7 @@ def _lay_out(rows: Floats, n_hubs: int, unit: Floats) -> _Layout:
     size = _size(rows[:n_hubs], unit)
     # Rows that are too far apart for a float32, or for any, are told apart as far as that goes.
     with np.errstate(over="ignore"):
-        scale = np.minimum(1.0 / (unit * size), LARGEST)
+        scale = np.minimum(1.0 / (unit * size), _LARGEST_SCALE)
         places = np.clip((rows - center) * scale, -_FARTHEST, _FARTHEST).astype(np.float32)
     hubs = in_groups(places[:n_hubs], np.float32)
     owners = np.empty((len(rows), 1), dtype=np.int64)

@@ -106,8 +106,10 @@ def _scores_by(card: ModelCard) -> str:
     if card.bandwidth is None:
         return f"the {count(card.n_neighbors or 0)} nearest of {rows(card.n_training)}, {scaling}"
     chosen = f" (best of {count(len(card.selection.C))} settings)" if card.selection is not None else ""
-    near = f", and the nearest of {rows(card.n_near)}" if card.n_near else ""
-    return f"{count(card.n_landmarks)} landmarks, {scaling}, kernel width {card.bandwidth:.3g}{chosen}{near}"
+    near = f"; the nearest of {rows(card.n_near)}" if card.n_near else ""
+    mixture = f"; a mixture of {count(card.n_gaussians)} Gaussians" if card.n_gaussians else ""
+    kernel = f"{count(card.n_landmarks)} landmarks, {scaling}, kernel width {card.bandwidth:.3g}{chosen}"
+    return f"{kernel}{near}{mixture}"
 
 
 def _print_columns(card: ModelCard) -> None:

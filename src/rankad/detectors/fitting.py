@@ -309,10 +309,8 @@ class RankFit:
         """Return how many of the training rows the smallest training fold has."""
         if self.n_trials > 1:
             return n_training + -n_training // self._n_selection_folds(n_training)
-        if self.calibration == "cross-fit":
+        if self.calibration == "cross-fit" or self.fuses:
             return n_training + -n_training // min(n_training, _CALIBRATION_FOLDS)
-        if self.fuses:
-            return n_training + -n_training // min(n_training, _UNIT_FOLDS)
         return n_training
 
     def _neighbors(self, n_training: int) -> int:
@@ -525,7 +523,9 @@ class RankFit:
         detector, rows, known = self.detector, self.training, self._known
         view, chosen, weight = self._chosen
         kernel = detector.scorer_.kernel
-        parts = self._deal(_CALIBRATION_FOLDS if self.cross_fits or not self.fuses else _UNIT_FOLDS)
+        # Rows of large folds might have fewer than K others in a half.
+        few = self.fuses and not self.cross_fits and _UNIT_FOLDS * self.recipe.k < len(rows)
+        parts = self._deal(_UNIT_FOLDS if few else _CALIBRATION_FOLDS)
         progress = Progress("calibration", len(parts), detector.verbose)
 
         def score_fold(fold: int) -> tuple[Floats, bool]:

@@ -54,7 +54,7 @@ class RankAD(CalibratedDetector):
     n_levels : int, "tail" or sequence of float, default="tail"
         How ranks are quantized: a number of uniform levels, cut points, or cuts at 1, 2, 3.5, 5, 7.5, 10, 15,
         25, 50 and 75 %, finest where alarms are.
-    bandwidth : float, str or sequence of these, default="0.5 D_K"
+    bandwidth : float, str or sequence of these, default="D_K"
         sigma of the kernel ``exp(-|x - x'|^2 / sigma^2)`` in units of the scaled columns, or a string such as
         "0.5 D_K" for a multiple of the mean distance to the K nearest neighbours. Of several the best is
         selected. "auto" selects among 1/4, 1/2, 1, 2 and 4 D_K, "paper" among 2^-10 to 2^10 D_K.
@@ -175,7 +175,7 @@ class RankAD(CalibratedDetector):
         *,
         n_neighbors: int | str = "auto",
         n_levels: int | str | Sequence[float] = "tail",
-        bandwidth: float | str | Sequence[float | str] = "0.5 D_K",
+        bandwidth: float | str | Sequence[float | str] = "D_K",
         C: float | str | Sequence[float] = "auto",
         landmarks: int | str | tuple[str, int] = 250,
         far_field: bool = True,

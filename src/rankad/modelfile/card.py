@@ -54,6 +54,8 @@ class ModelCard:
         Of a `RankAD`, else 0.
     n_near : int
         Rows of the near field, to the nearest of which a new row is compared; 0 where there is none.
+    n_gaussians : int
+        Of how many Gaussians the mixture is made; 0 where there is none.
     scaling : str or None
         As used, like the next two.
     bandwidth, C : float or None
@@ -94,6 +96,7 @@ class ModelCard:
     calibration: str
     n_landmarks: int
     n_near: int
+    n_gaussians: int
     scaling: str | None
     bandwidth: float | None
     C: float | None
@@ -179,6 +182,7 @@ def card_from(contents: Contents) -> ModelCard:
         calibration=fitted.text("calibration", CALIBRATIONS if is_rankad else LPE_CALIBRATIONS),
         n_landmarks=_length(told, "scorer.coefficients") if is_rankad else 0,
         n_near=_length(told, "near.rows") if told.has("near.rows") else 0,
+        n_gaussians=_length(told, "mixture.means") if told.has("mixture.means") else 0,
         scaling=scaling,
         bandwidth=fitted.number("bandwidth", above=0) if is_rankad else None,
         C=fitted.number("C", above=0) if is_rankad else None,
