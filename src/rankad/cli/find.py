@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -165,8 +166,10 @@ def _check_use(table: str, out: str | None, model: Path | None, *, as_json: bool
         raise typer.BadParameter(
             "standard output cannot take both rows and JSON; give --out FILE", param_hint="--json"
         )
-    if out not in (None, "-"):
-        check_file(out, "--out", [table] if model is None else [table, model], streams=True)
+    if out is not None and out != "-":
+        check_file(out, "--out", [table], streams=True)
+        if model is not None and os.path.realpath(out) == os.path.realpath(model):
+            raise typer.BadParameter(f"{model} is also written to; name another file", param_hint="--model")
     if model is not None:
         check_file(model, "--model", [table])
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from rankad._arrays import Floats, Ints
 from rankad._checks import check_choice, check_run, check_share, check_unit, resolve_neighbors
@@ -38,17 +37,6 @@ _SUSPECTED = (
     ". Which rows do not train was chosen by looking at all of them, those that calibrate too, which no "
     "theorem here covers"
 )
-
-
-def _fitted_as_told(detector: RankAD) -> bool:
-    """Tell whether the detector is what `fit` makes of its rows; if not, say what to do."""
-    if detector._fitted_as_told:
-        return True
-    raise AttributeError(
-        "predict is not there after fit_predict with trim=0, which judged the rows of X as if nobody vouched "
-        "for them. For new rows call fit(X) first: with trim=0 if all rows of X are nominal, with "
-        "trim='auto' if nobody knows."
-    )
 
 
 class RankAD(CalibratedDetector):
@@ -309,8 +297,11 @@ class RankAD(CalibratedDetector):
         """
         return own_p_values(self._fit_scores(X))
 
-    def _fit_scores(self, X: Any) -> Floats:
-        """Fit on rows and score them by both looks (see `rankad.detectors.own_rows`)."""
+    def _fit_scores(self, X: Any, strange: Ints | None = None) -> Floats:
+        """Fit on rows and score them by both looks (see `rankad.detectors.own_rows`).
+
+        Strange rows have the least score in the second look: they have something that no other row has.
+        """
         if self.calibration == "in-sample":
             raise ValueError(
                 "calibration='in-sample' has no model that was not fitted on a row, by which to judge the "
@@ -326,20 +317,28 @@ class RankAD(CalibratedDetector):
             left_out = fit.left_out_scores()
         if left_out is not None:
             scores[self.training_rows_] = left_out
+        if strange is not None:
+            scores[strange] = -np.inf
         own = own_scores(suspicion, scores)
         if self.repeated_rows_.size:
             repeats = find_repeats(rows)
             own[repeats.copies] = own[repeats.originals]
         return own
 
-    @available_if(_fitted_as_told)
-    def predict(self, X: Any) -> Any:
+    @property
+    def predict(self) -> Callable[[Any], Any]:
         """Return -1 for alarms, rows whose p-value is at most `alpha`, and +1 for the others.
 
         `alpha` can be set after fitting (``detector.alpha = 0.01``); nothing is fitted again. X is as for
         `score_samples`. After `fit_predict` with trim=0 there is no such method: see there.
         """
-        return super().predict(X)
+        if not self._fitted_as_told:
+            raise AttributeError(
+                "predict is not there after fit_predict with trim=0, which judges the rows of X as if nobody "
+                "vouched for them. For new rows call fit(X) first: with trim=0 if all rows of X are nominal, "
+                "with trim='auto' if nobody knows."
+            )
+        return super().predict
 
     def _suspicion(self, rows: Floats) -> Floats:
         from rankad.detectors.trimming import suspicion

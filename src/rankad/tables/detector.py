@@ -160,7 +160,7 @@ class TableDetector(CalibratedDetector):
         TableDetector
             The detector itself.
         """
-        self._fit(X, lambda detector, rows: detector.fit(rows))
+        self._fit(X, lambda detector, rows, alone: detector.fit(rows))
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
@@ -173,7 +173,7 @@ class TableDetector(CalibratedDetector):
         if isinstance(inside, RankAD) and inside.calibration != "in-sample":
             return np.where(self.fit_p_values(X) <= self.alpha, -1, 1)
         judged: list[Ints] = []
-        strange = self._fit(X, lambda detector, rows: judged.append(detector.fit_predict(rows)))
+        strange = self._fit(X, lambda detector, rows, alone: judged.append(detector.fit_predict(rows)))
         alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
         # Left out, they would have a cell such as no other row has.
         alarms[strange] = self.calibration_.threshold(self.alpha) > -LARGEST
@@ -182,8 +182,8 @@ class TableDetector(CalibratedDetector):
     def fit_p_values(self, X: Any, y: Any = None) -> Floats:
         """Fit on a table nobody vouches for, and return the p-value of each row among all of them.
 
-        As `RankAD.fit_p_values`, with the same promise. Rows with something that no other row has come first,
-        in the order in which their other cells put them.
+        As `RankAD.fit_p_values`, with the same promise. A row with something that no other row has, such as
+        the only missing cell of a column, has the least score that the models have to give.
 
         Parameters
         ----------
@@ -200,16 +200,17 @@ class TableDetector(CalibratedDetector):
                 f"detector must be a RankAD to judge the rows that it is fitted on, got {detector!r}."
             )
         scores: list[Floats] = []
-        alone = self._fit(X, lambda fitted, rows: scores.append(fitted._fit_scores(rows)))
-        own = scores[0]
-        own[alone] -= 1 + np.ptp(own)
-        return own_p_values(own)
+        self._fit(X, lambda fitted, rows, alone: scores.append(fitted._fit_scores(rows, alone)))
+        return own_p_values(scores[0])
 
     def _inside(self) -> Any:
         return RankAD() if self.detector is None else self.detector
 
-    def _fit(self, X: Any, fit: Callable[[Any, Floats], object]) -> Ints:
-        """Fit by what `fit` does with the detector inside; return the rows that are strange to the others."""
+    def _fit(self, X: Any, fit: Callable[[Any, Floats, Ints], object]) -> Ints:
+        """Fit by what `fit` does with the detector inside; return the rows that are strange to the others.
+
+        It gets the detector, the rows as numbers, and those that are strange to the others.
+        """
         detector = self._inside()
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
             advice = (
@@ -238,7 +239,7 @@ class TableDetector(CalibratedDetector):
             fitted.alpha = self._alpha
         # Whose scores it will compare with, is asked for.
         fitted._calibrating_rows = alone[:0]
-        fit(fitted, rows)
+        fit(fitted, rows, alone)
         fitted.calibration_ = _as_learned_from_others(fitted, rows, learned)
         del fitted._calibrating_rows
         self._take(encoder, fitted)
