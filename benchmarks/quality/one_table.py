@@ -35,7 +35,7 @@ _PAGE = report.Page(
     "one_table",
     "python -m benchmarks.quality.one_table",
     (
-        "RankAD: `RankAD().fit_p_values(rows)`, which `fit_predict` and `rankad find` decide by. Peers have "
+        "RankAD: `RankAD().fit_p_values(rows)`, by which `fit_predict` and `rankad find` decide. Peers have "
         "their library's defaults and columns standardized by all rows. k-NN: the mean distance to so many "
         "nearest other rows, a tenth of all rows for k-NN 10 %. Scores are those of the rows fitted on, as a "
         "library gives them: LOF's negative_outlier_factor_, PyOD's decision_scores_.",
@@ -44,7 +44,7 @@ _PAGE = report.Page(
     "on the rows that they judge. Sets of more than {sizes.train:,} rows are sampled to so many, with the "
     "share of anomalies that they have (five at least). Figures are means over {n_seeds} seeds, of the "
     "sample and of the detector.",
-    made_by="make quality",
+    made_by="python -m benchmarks.quality.one_table --out docs/quality",
 )
 
 

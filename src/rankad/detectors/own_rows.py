@@ -1,8 +1,9 @@
 """Rows judged by a detector that is fitted on them: nobody vouches for any.
 
 There are two looks. The first is coarse and sees all rows (`rankad.detectors.trimming.suspicion`); it keeps
-suspects from training. The second is the detector's: what it says of each row by models that had not seen it.
-A row's p-value is its place in the order that both looks make together.
+suspects from training. The second is fine, and takes part in training only for other rows: what the detector
+says of each row by models that had not seen it, and how far the nearest rows are that trained. A row's
+p-value is its place in the order that both looks make together.
 """
 
 from __future__ import annotations
@@ -16,18 +17,22 @@ from rankad.calibration import Calibration
 __all__ = ["own_p_values", "own_scores", "with_suspects"]
 
 
-def own_scores(suspicion: Floats, scores: Floats) -> Floats:
+def own_scores(suspicion: Floats, scores: Floats, nearness: Floats) -> Floats:
     """Join both looks at the rows of a table.
 
     Each look gives a row a p-value among all rows. Their product decides, as in Fisher's combined test, so
-    that a row which is extreme in one look is not lost in the average of both.
+    that a row which is extreme in one look is not lost in the average of both. In the second look the
+    detector and the nearest rows have equal say (the geometric mean of their p-values): between the last rows
+    that trained and where its far field begins, a kernel's score need not fall with the distance.
 
     Parameters
     ----------
     suspicion : ndarray of shape (n,)
         The first look; higher is more suspicious.
     scores : ndarray of shape (n,)
-        The second look, by models that had not seen the rows; higher is more nominal.
+        By models that had not seen the rows; higher is more nominal.
+    nearness : ndarray of shape (n,)
+        Of the nearest rows that trained; higher is more nominal.
 
     Returns
     -------
@@ -36,22 +41,27 @@ def own_scores(suspicion: Floats, scores: Floats) -> Floats:
 
     Examples
     --------
-    >>> own_scores(np.array([0.2, 0.9, 0.1, 0.3]), np.array([4.0, 0.5, 3.0, 1.0])).argmin()
+    >>> suspicion, scores = np.array([0.2, 0.9, 0.1, 0.3]), np.array([4.0, 0.5, 3.0, 1.0])
+    >>> own_scores(suspicion, scores, -suspicion).argmin()
     np.int64(1)
     """
-    n = len(scores)
-    # Ties share their mean rank; half a row less, so that the first and the last are treated alike.
-    first, second = rankdata(-suspicion), rankdata(scores)
-    return np.asarray(np.log((first - 0.5) / n) + np.log((second - 0.5) / n))
+    first, second, third = map(_log_p, (-suspicion, scores, nearness))
+    return np.asarray(first + (second + third) / 2)
+
+
+def _log_p(scores: Floats) -> Floats:
+    """Return the logarithm of each row's place among all, the least score first; ties share theirs."""
+    # Half a row less, so that the first and the last are treated alike.
+    return np.asarray(np.log((rankdata(scores) - 0.5) / len(scores)))
 
 
 def own_p_values(scores: Floats) -> Floats:
     """Return the p-value of each row among all rows of the table: the share of them that score no higher.
 
-    If all rows are exchangeable, as independent rows of one law are, each is as likely to stand at any place
-    of this order. So a row has ``p <= alpha`` with probability alpha at most, exactly, however the scores
-    were made. If some are anomalies, as they take the places of the least p-values, fewer of the others have
-    such a p-value; and never do more than a share alpha of all rows.
+    Never do more than a share alpha of all rows have ``p <= alpha``, however the scores were made: a row
+    drawn at random from the table has such a p-value with probability alpha at most, exactly. Rows of one law
+    are treated alike but for chance (which fold they are in), so that each has it with about that
+    probability. Anomalies take the first places as far as they are found, and leave fewer of them to others.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_l
 from rankad.detectors.rows import validate_rows
 from rankad.farfield import ColumnRanges
 from rankad.levels import resolve_cuts
-from rankad.scaling import Scaling
+from rankad.scaling import Scaling, fit_scaling
 from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["RankAD"]
 
 _LEAST_ROWS = 8
+# Rows that trained to which a row's distance counts where it is judged.
+_NEAREST = 5
 _SUSPECTED = (
     ". Which rows do not train was chosen by looking at all of them, those that calibrate too, which no "
     "theorem here covers"
@@ -266,16 +268,18 @@ class RankAD(CalibratedDetector):
         """Fit on rows nobody vouches for, and return the p-value of each of them among all of them.
 
         Each row is judged by two looks: how far it stands from wide neighbourhoods, by an isolation forest
-        and by the tails of its columns; and by the scores of models that were not fitted on it. The fifth of
-        the rows that the first look finds most suspicious does not train (or the share `trim`, if that is not
-        0). The p-value is the row's place among all rows, the least nominal first, over their number.
+        and by the tails of its columns; and by the scores of models that were not fitted on it, and the
+        distance to the five nearest rows that were fitted on. The fifth of the rows that the first look finds
+        most suspicious does not train (or the share `trim`, if that is not 0). The p-value is the row's place
+        among all rows, the least nominal first, over their number.
 
-        What is promised: if all rows come from one law, each has a p-value of at most alpha with probability
-        alpha at most, exactly. If there are anomalies among them, these take the first places, as far as they
-        are found; in any case no more than a share alpha of the rows have a p-value of at most alpha. What is
-        not: how many of these are anomalies, and that all anomalies are among them. Where there may be more
-        anomalies than `alpha` of the rows, look at more rows. These p-values depend on one another, and a
-        false discovery rate cannot be had from them.
+        What is promised: no more than a share alpha of the rows have a p-value of at most alpha, whatever the
+        rows. If all come from one law, any of them has one with probability alpha: a row drawn at random from
+        the table, exactly. If there are anomalies, these take the first places, as far as they are found, and
+        fewer of the others have such a p-value. What is not promised: how many of the first are anomalies,
+        and that all anomalies are among them. Where there may be more anomalies than `alpha` of the rows,
+        look at more rows. Those that lie together and are much more than a twentieth of the rows may pass for
+        normal. These p-values depend on one another, and no false discovery rate can be had from them.
 
         Parameters
         ----------
@@ -302,6 +306,9 @@ class RankAD(CalibratedDetector):
 
         Strange rows have the least score in the second look: they have something that no other row has.
         """
+        with importing:
+            from rankad.detectors.trimming import mean_distance
+
         if self.calibration == "in-sample":
             raise ValueError(
                 "calibration='in-sample' has no model that was not fitted on a row, by which to judge the "
@@ -319,7 +326,9 @@ class RankAD(CalibratedDetector):
             scores[self.training_rows_] = left_out
         if strange is not None:
             scores[strange] = -np.inf
-        own = own_scores(suspicion, scores)
+        trained = self.training_rows_
+        scaled = fit_scaling(rows[trained], "standard").apply(rows)
+        own = own_scores(suspicion, scores, -mean_distance(scaled, trained, _NEAREST, self.n_jobs))
         if self.repeated_rows_.size:
             repeats = find_repeats(rows)
             own[repeats.copies] = own[repeats.originals]
@@ -380,7 +389,8 @@ class RankAD(CalibratedDetector):
                 f"needed. Lower trim, or fit on more rows."
             )
         out = kept[:0]
-        rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        if auto or judging or n_left < len(kept):
+            rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         if auto:
             found = self._suspicion(rows) if suspicion is None else suspicion
             out = kept[most_suspicious(found[kept], _LEAST_ROWS)]

@@ -11,7 +11,7 @@ from rankad._arrays import Floats, Ints
 from rankad.neighbors import nearest_neighbors
 from rankad.scaling import Scaling, fit_scaling
 
-__all__ = ["most_suspicious", "suspects", "suspicion"]
+__all__ = ["mean_distance", "most_suspicious", "suspects", "suspicion"]
 
 # Neighbours are looked for among so many rows.
 _MOST_REFERENCE = 2_000
@@ -19,7 +19,8 @@ _BLOCK = 20_000
 # The share of the rows that trim="auto" keeps from training. A normal row fewer costs little, an anomaly that
 # trains vouches for those like it.
 AUTO_SHARE = 0.2
-# Suspicion looks at this share of all rows as neighbours: more than a cluster of anomalies has, most often.
+# Suspicion looks at this share of all rows as neighbours. A cluster of half as many is still far from most of
+# them.
 _WIDE_SHARE = 0.1
 _N_TREES = 300
 # Numbers that are ranked at a time.
@@ -93,9 +94,10 @@ def suspicion(rows: Floats, rng: np.random.Generator, n_jobs: int | None = None)
     """Say how suspicious each row of a table is among all of them, whoever may be among them.
 
     A first look, coarse on purpose: a fine one would be taken in by a cluster of anomalies, whose rows are
-    one another's neighbours. Five views vote, each by the ranks it gives: the mean distance to a tenth of all
-    rows, on columns that are standardized, scaled to their range, and as they come; an isolation forest; and
-    the tails of single columns.
+    one another's neighbours. (So is this one, by a cluster of much more than a twentieth of the rows.) Five
+    views vote, each by the ranks it gives: the mean distance to a tenth of all rows, on columns that are
+    standardized, scaled to their range, and as they come; an isolation forest; and the tails of single
+    columns.
 
     Parameters
     ----------
@@ -120,8 +122,9 @@ def suspicion(rows: Floats, rng: np.random.Generator, n_jobs: int | None = None)
     seed = int(rng.integers(2**31))
     drawn = np.sort(rng.choice(len(rows), min(len(rows), _MOST_REFERENCE), replace=False))
     forest = IsolationForest(n_estimators=_N_TREES, random_state=seed).fit(rows)
+    n_near = max(1, int(_WIDE_SHARE * len(drawn)))
     views = [
-        _mean_distance(scaling.apply(rows), drawn, n_jobs)
+        mean_distance(scaling.apply(rows), drawn, n_near, n_jobs)
         for scaling in (fit_scaling(rows, "standard"), _to_range(rows), fit_scaling(rows, None))
     ]
     votes = [*views, -forest.score_samples(rows), _tails(rows)]
@@ -134,20 +137,32 @@ def _to_range(rows: Floats) -> Scaling:
     return Scaling(low, np.where(high > low, high - low, 1.0))
 
 
-def _mean_distance(rows: Floats, drawn: Ints, n_jobs: int | None) -> Floats:
-    """Return each row's mean distance to the nearest of some rows, a tenth of these; never to itself."""
-    k = max(1, min(int(_WIDE_SHARE * len(drawn)), len(drawn) - 1))
-    if len(drawn) == len(rows):
-        return np.asarray(nearest_neighbors(rows, k, n_jobs=n_jobs).distances.mean(axis=1))
+def mean_distance(rows: Floats, reference: Ints, k: int, n_jobs: int | None = None) -> Floats:
+    """Return each row's mean distance to the k nearest of some of the rows, never to itself.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    reference : ndarray of int
+        Which rows to look among.
+    k : int
+        Fewer where there are not so many.
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> mean_distance(np.array([[0.0], [1.0], [3.0], [9.0]]), np.array([0, 1, 2]), 2)
+    array([2. , 1.5, 2.5, 7. ])
+    """
+    k = min(k, len(reference) - 1)
     itself = np.zeros(len(rows), dtype=bool)
-    itself[drawn] = True
+    itself[reference] = True
     means = np.empty(len(rows))
     for begin in range(0, len(rows), _BLOCK):
         here = slice(begin, begin + _BLOCK)
-        found = nearest_neighbors(rows[drawn], k + 1, rows[here], n_jobs=n_jobs).distances
-        # A row that was drawn finds itself first, at no distance.
-        sums = found[:, :k].sum(axis=1)
-        means[here] = np.where(itself[here], found.sum(axis=1), sums) / k
+        found = nearest_neighbors(rows[reference], k + 1, rows[here], n_jobs=n_jobs).distances
+        # A row of the reference finds itself first, at no distance.
+        means[here] = np.where(itself[here], found.sum(axis=1), found[:, :k].sum(axis=1)) / k
     return means
 
 
