@@ -415,12 +415,16 @@ class RankAD(CalibratedDetector):
         if self._calibrating_rows is not None:
             self._calibrating_rows = kept[self._calibrating_rows]
         if auto and out.size and self.calibration != "in-sample":
-            joined, self._calibrating_rows = with_suspects(
+            joined, which = with_suspects(
                 self.calibration_, self._calibrating_rows, self._score(suspected), out, out_of, rng
             )
+            if which is not None:
+                self._calibrating_rows = which
             self._compare_with(joined, fresh=False)
         self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
-        self._fitted_as_told = not judging or self.trim != 0
+        self.__dict__.pop("_fitted_as_told", None)
+        if judging and self.trim == 0:
+            self._fitted_as_told = False
         return fit
 
     _marks_bad_rows = True
