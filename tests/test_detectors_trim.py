@@ -109,9 +109,9 @@ def test_fewer_than_one_row_is_none(few_folds):
     np.testing.assert_array_equal(little.score_samples(rows), plain.score_samples(rows))
 
 
-@pytest.mark.parametrize("trim", [-0.1, 0.5, 1.0, True, "0.1", None, np.nan])
+@pytest.mark.parametrize("trim", [-0.1, 0.5, 1.0, True, "0.1", "Auto", None, np.nan])
 def test_wrong_shares_are_named(trim):
-    with pytest.raises(ValueError, match=r"trim must be a number from 0 to below 0\.5, got"):
+    with pytest.raises(ValueError, match=r"trim must be 'auto' or a number from 0 to below 0\.5, got"):
         RankAD(trim=trim).fit(np.zeros((20, 2)))
 
 

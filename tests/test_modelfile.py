@@ -77,6 +77,7 @@ def _assert_same(one, other):
         {"calibration": "split"},
         {"calibration": "in-sample"},
         {"trim": 0.1},
+        {"trim": "auto"},
         {"far_field": False},
         {"bandwidth": "20 D_K"},
         {"bandwidth": 2.0, "scaling": None, "far_field": False, "calibration": "in-sample"},

@@ -14,7 +14,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import peers
 from benchmarks.quality import __main__ as command
-from benchmarks.quality import alarms, bars, cells, comparison, contamination, methods, sets, settings, splits
+from benchmarks.quality import (
+    alarms,
+    bars,
+    cells,
+    comparison,
+    contamination,
+    methods,
+    one_table,
+    sets,
+    settings,
+    splits,
+)
 from rankad.detectors import fitting
 from rankad.experiments.datasets import Dataset, DatasetError
 
@@ -396,7 +407,9 @@ def test_a_run_writes_tables_and_pictures(finished):
     assert len(told["records"]) == n_cells
     # False alarms are of one split more.
     assert [(r["set"], r["seed"]) for r in told["more_false_alarms"]] == [("small", 1), ("smaller", 1)]
-    assert len(list((out / "cells").glob("*.json"))) == n_cells + 2
+    n_tables = 2 * len(one_table.METHODS)
+    assert len(list((out / "cells").glob("*.json"))) == n_cells + 2 + n_tables
+    assert len(json.loads((out / "one_table.json").read_text())["records"]) == n_tables
     ours = [r for r in told["records"] if r["method"] == methods.RANKAD and r["share"] == 0]
     assert [(r["n_train"], r["n_nominal"], r["n_anomalies"]) for r in ours] == [(55, 55, 8), (50, 50, 30)]
     assert all(r["auc"] > 0.99 and r["average_precision"] > 0.9 for r in ours)
@@ -426,6 +439,7 @@ def test_a_second_run_computes_nothing(finished, monkeypatch, capsys):
         raise AssertionError("a finished cell was measured again")
 
     monkeypatch.setattr(cells, "measure", measured)
+    monkeypatch.setattr(one_table, "measure", measured)
     command.main(arguments)
     assert (out / "quality.md").read_text() == before
     assert "found finished" in capsys.readouterr().err

@@ -6,7 +6,17 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.quality import alarms, bars, cells, comparison, contamination, options, pictures, report
+from benchmarks.quality import (
+    alarms,
+    bars,
+    cells,
+    comparison,
+    contamination,
+    one_table,
+    options,
+    pictures,
+    report,
+)
 from benchmarks.quality.sets import SetFile
 from benchmarks.quality.settings import Study
 from benchmarks.report import print_bars
@@ -24,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     study, sets = options.read(arguments, "python -m benchmarks.quality", __doc__, 3)
     judged = _show(study, sets, cells.run(study, sets), cells.run_alarms(study, sets), begin)
     print_bars(judged, study.quick, study.out / "quality.md")
+    print_bars(one_table.show(study, sets), study.quick, study.out / "one_table.md")
 
 
 def _show(

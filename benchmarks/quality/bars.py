@@ -120,10 +120,10 @@ def _fall(falls: Falls, share: float) -> Bar:
     )
 
 
-def table(bars: Sequence[Bar], quick: bool) -> Table:
+def table(bars: Sequence[Bar], quick: bool, of: str = "default RankAD") -> Table:
     """Show all bars."""
     rows = [[bar.what, bar.asked, bar.found, "met" if bar.met else "**not met**"] for bar in bars]
-    notes = [f"{sum(bar.met for bar in bars)} of {len(bars)} met, of default RankAD, by this run alone."]
+    notes = [f"{sum(bar.met for bar in bars)} of {len(bars)} met, of {of}, by this run alone."]
     if quick:
         notes.insert(0, "**Quick look (--quick)**: fewer sets, seeds and rows than the bars are about.")
     return Table("bars", "Bars", ["bar", "asked", "measured", ""], rows, notes)

@@ -27,12 +27,18 @@ class Page(NamedTuple):
     command : str
         That writes them without make.
     notes : tuple of str
-        Said after what all studies have in common.
+        Said after what comes first.
+    opening : str or None
+        What comes first: which rows train and test. None: nominal rows train.
+    made_by : str or None
+        The command that writes them with make, where the target has another name.
     """
 
     name: str
     command: str
     notes: tuple[str, ...]
+    opening: str | None = None
+    made_by: str | None = None
 
 
 _NOTES = (
@@ -74,25 +80,28 @@ def write(
         "pictures": [path.name for path in pictures],
     }
     text = json.dumps(plain(content), indent=1, allow_nan=False)
-    parts = [f"# {page.name.capitalize()}", *_opening(study, page.notes)]
+    title = page.name.replace("_", " ").capitalize()
+    parts = [f"# {title}", *_opening(study, page)]
     parts += [table.markdown() for table in tables]
     parts += [f"![{path.stem}]({path.name})" for path in pictures]
     made_with = ", ".join(f"{library} {number}" for library, number in used.items())
-    command = f"{page.command} --quick" if study.quick else f"make {page.name}"
+    command = f"{page.command} --quick" if study.quick else page.made_by or f"make {page.name}"
     parts += [f"Made by `{command}` with {made_with}."]
     write_atomically(study.out / f"{page.name}.json", text + "\n")
     write_atomically(study.out / f"{page.name}.md", "\n\n".join(parts) + "\n")
 
 
-def _opening(study: Study, more: Sequence[str]) -> list[str]:
+def _opening(study: Study, page: Page) -> list[str]:
     sizes, n_seeds = study.sizes, len(study.seeds)
-    notes = [
+    first = (
         f"Training rows: half of a set's nominal rows, {sizes.train:,} at most, drawn at random; no labels, "
         "and no anomalies but where said. Test rows: of the other nominal rows "
         f"{sizes.nominal:,} at most, and all anomalies. Figures are means over {n_seeds} such "
-        f"split{'s' * (n_seeds > 1)}, the same for all detectors; where they are of more, it is said.",
-        *more,
-    ]
+        f"split{'s' * (n_seeds > 1)}, the same for all detectors; where they are of more, it is said."
+    )
+    if page.opening is not None:
+        first = page.opening.format(sizes=sizes, n_seeds=n_seeds)
+    notes = [first, *page.notes]
     said = ["\n".join(f"- {note}" for note in notes)]
     if study.quick:
         said.insert(

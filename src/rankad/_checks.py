@@ -30,12 +30,13 @@ def check_unit(name: str, value: Any) -> float:
     )
 
 
-def check_share(name: str, value: Any) -> float:
-    """Return a share below one half, or raise."""
+def check_share(name: str, value: Any, also: str = "") -> float:
+    """Return a share below one half, or raise; `also` says what else is allowed."""
     if isinstance(value, Real) and not isinstance(value, bool) and 0.0 <= float(value) < 0.5:
         return float(value)
     raise ValueError(
-        f"{name} must be a number from 0 to below 0.5, got {value!r}; for five per cent pass {name}=0.05."
+        f"{name} must be {also}a number from 0 to below 0.5, got {value!r}; for five per cent pass "
+        f"{name}=0.05."
     )
 
 

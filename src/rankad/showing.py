@@ -60,7 +60,7 @@ class Explanations(list["Explanation"]):
         >>> detector = RankAD().fit(rng.normal(size=(300, 3)))
         >>> found = detector.explain([[0.1, 7.0, 0.2], [0.0, 0.1, 0.3]])
         >>> found.to_frame(top=1).select("row", "alarm", "column", "value").rows()
-        [(0, True, 1, 7.0), (1, False, 0, 0.0)]
+        [(0, True, 1, 7.0), (1, False, 1, 0.1)]
         """
         if top is not None and (not is_count(top) or top < 1):
             raise ValueError(f"top must be an integer >= 1 or None, got {top!r}.")

@@ -199,7 +199,9 @@ def chance_of(detector: Any) -> Chance:
     """Return the law of the number of alarms that nominal rows raise with a fitted detector of any kind."""
     inner = getattr(detector, "detector_", detector)
     calibration: Calibration = inner.calibration_
-    n_trimmed = 0 if inner.recalibrated_ else len(getattr(inner, "trimmed_rows_", ()))
+    # Of trim="auto", suspects calibrate.
+    left_out = not inner.recalibrated_ and getattr(inner, "trim", 0) != "auto"
+    n_trimmed = len(getattr(inner, "trimmed_rows_", ())) if left_out else 0
     if n_trimmed:
         n_used = inner.n_samples_fit_ - len(inner.repeated_rows_) - n_trimmed
         n_trimmed = math.ceil(n_trimmed * min(calibration.scores.size / n_used, 1.0))

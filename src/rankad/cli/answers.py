@@ -31,10 +31,19 @@ class AnswerColumns:
     reason: str | None
 
     @classmethod
-    def beside(cls, there: list[str], prefix: str, *, reasons: bool) -> AnswerColumns:
-        """Name the columns beside those that are there, or raise if a name is taken."""
+    def beside(cls, there: list[str], prefix: str, *, reasons: bool, scores: bool = True) -> AnswerColumns:
+        """Name the columns beside those that are there, or raise if a name is taken.
+
+        Parameters
+        ----------
+        there : list of str
+        prefix : str
+            Of the new names.
+        reasons, scores : bool
+            Whether there will be a column of reasons, and of scores.
+        """
         names = [prefix + name for name in ("p_value", "score", "alarm", *(["reason"] if reasons else []))]
-        clash = [name for name in names if name in there]
+        clash = [name for name in names if name in there and (scores or name != prefix + "score")]
         if clash:
             raise TableError(
                 f"the table has a column {clash[0]!r} already; give the new columns other names, as with "

@@ -9,6 +9,7 @@ import typer
 from rankad.cli.calibrate import calibrate
 from rankad.cli.demo import demo
 from rankad.cli.explain import explain
+from rankad.cli.find import find
 from rankad.cli.fit import fit
 from rankad.cli.inspect import inspect
 from rankad.cli.report import report
@@ -28,7 +29,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_rankad)
-    for command in (demo, fit, score, explain, report, inspect, calibrate, reproduce):
+    for command in (demo, find, fit, score, explain, report, inspect, calibrate, reproduce):
         app.command()(command)
     return app
 

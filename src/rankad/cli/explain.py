@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rankad.tables.judging import TableVerdict
     from rankad.tables.reader import TableReader
 
-__all__ = ["explain"]
+__all__ = ["as_dict", "explain", "print_explained"]
 
 _WIDE = 100
 # Rows of one id that are explained.
@@ -97,7 +97,7 @@ def explain(
     # A row that is no alarm by its discovery rate is explained by what it would take at the model's rate.
     found = explained(detector, chosen, level or rate) if chosen is not None else []
     if as_json:
-        typer.echo(written([_as_dict(each, level) for each in found]))
+        typer.echo(written([as_dict(each, level) for each in found]))
         return
     out = screen()
     if verdict is not None:
@@ -105,7 +105,7 @@ def explain(
     if not found:
         out.print("The table has no rows.")
     for each in found:
-        _print(out, each, level, fdr)
+        print_explained(out, each, level, fdr)
 
 
 def _check_rows(wanted: list[str] | None) -> None:
@@ -221,7 +221,8 @@ def _absent(name: str, reader: TableReader, ids: list[str], detector: TableDetec
     return f"--row {name} is no row number, and {reader.name if known else 'the model'} {why}."
 
 
-def _as_dict(each: Explained, alpha: float) -> dict[str, Any]:
+def as_dict(each: Explained, alpha: float) -> dict[str, Any]:
+    """Return a row with its reasons, as it is printed as JSON."""
     from rankad.report.alarms import in_words
 
     found = each.explanation
@@ -251,7 +252,8 @@ def _as_dict(each: Explained, alpha: float) -> dict[str, Any]:
     }
 
 
-def _print(out: Console, each: Explained, alpha: float, fdr: float | None) -> None:
+def print_explained(out: Console, each: Explained, alpha: float, fdr: float | None = None) -> None:
+    """Show a row with its reasons."""
     from rich.padding import Padding
 
     from rankad.cli.words import cell, count, oddity, percent

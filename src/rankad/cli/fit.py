@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,26 +12,34 @@ import typer
 
 from rankad.cli.options import (
     AsJson,
+    Category,
+    DayFirst,
+    Decimal,
     Delimiter,
+    Drop,
     Encoding,
     Format,
+    Ids,
     Jobs,
+    MinCount,
+    Moment,
+    Number,
     Quiet,
+    Seed,
     Sheet,
     Table,
     Verbose,
     check_file,
     checked_rate,
+    checked_share,
 )
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rankad.cli.screen import Meter
     from rankad.modelfile import ModelCard
     from rankad.tables import TableDetector
     from rankad.tables.columns import Column
-    from rankad.tables.frames import Untyped
     from rankad.tables.stored import Note
 
 __all__ = ["described", "fit"]
@@ -54,66 +60,22 @@ def fit(
             help="False-alarm rate; another can be chosen at any time later.",
         ),
     ] = 0.05,
-    ids: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--id", metavar="COLUMN", help="Columns that name rows; not learned from. As a,b or repeatedly."
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="COLUMN", help="Columns to ignore. As a,b or repeatedly."),
-    ] = None,
-    number: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--number", metavar="COLUMN", help="Columns of numbers, whatever they look like; as --drop."
-        ),
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--category",
-            metavar="COLUMN",
-            help="Columns of categories even if they look like numbers, as zip codes; as --drop.",
-        ),
-    ] = None,
-    moment: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--time",
-            metavar="COLUMN",
-            help="Columns of dates or times, also as seconds since 1970; as --drop.",
-        ),
-    ] = None,
-    decimal: Annotated[
-        str | None,
-        typer.Option(
-            "--decimal", metavar="MARK", help="What stands before decimals: , or . (by default cells decide)."
-        ),
-    ] = None,
-    day_first: Annotated[
-        bool | None,
-        typer.Option(
-            "--day-first/--month-first", help="Whether 03/04/2024 is in April (by default cells decide)."
-        ),
-    ] = None,
-    min_count: Annotated[
-        int,
-        typer.Option(
-            "--min-count",
-            min=1,
-            metavar="N",
-            help="Categories of fewer rows than these are taken together.",
-        ),
-    ] = 5,
+    ids: Ids = None,
+    drop: Drop = None,
+    number: Number = None,
+    category: Category = None,
+    moment: Moment = None,
+    decimal: Decimal = None,
+    day_first: DayFirst = None,
+    min_count: MinCount = 5,
     trim: Annotated[
-        float,
+        str,
         typer.Option(
-            min=0.0, max=0.49, metavar="SHARE", help="Share of the rows that may be anomalies; left out."
+            metavar="SHARE",
+            help="Share of the rows that may be anomalies, which is left out; auto where nobody knows it.",
         ),
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same model.")] = 0,
+    ] = "0",
+    seed: Seed = 0,
     without_rows: Annotated[
         bool,
         typer.Option("--without-rows", help="Keep no rows in the file: no explanations, no near field."),
@@ -135,33 +97,33 @@ def fit(
     """
     from rankad import RankAD
     from rankad._progress import told_to
+    from rankad.cli.learning import read_whole
     from rankad.cli.model import threads
     from rankad.cli.scan import of_table
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card
-    from rankad.tables import TableDetector
-    from rankad.tables.frames import as_frame
 
     check_file(model, "--model", [table])
+    share = checked_share(trim)
     begun = time.monotonic()
     with metered(quiet) as meter:
-        read = _whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
-        frame = as_frame(read)
-        detector = TableDetector(
+        read = read_whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        frame = read.frame
+        detector = read.detector(
             # A near field is made of rows.
-            RankAD(alpha, near_field=not without_rows, trim=trim, random_state=seed, n_jobs=threads(jobs)),
-            ids=_split(ids, frame),
-            drop=_split(drop, frame),
-            numbers=_split(number, frame),
-            categories=_split(category, frame),
-            times=_split(moment, frame),
+            RankAD(alpha, near_field=not without_rows, trim=share, random_state=seed, n_jobs=threads(jobs)),
+            ids=ids,
+            drop=drop,
+            numbers=number,
+            categories=category,
+            times=moment,
             decimal=decimal,
             day_first=day_first,
             min_count=min_count,
         )
         meter.begin("Learning")
         with told_to(meter.step), of_table("standard input" if table == "-" else table):
-            detector.fit(read)
+            detector.fit(read.rows)
         # How it was fitted here is nothing the model should remember.
         detector.detector_.n_jobs = None
         meter.begin("Saving")
@@ -173,66 +135,6 @@ def fit(
         _print_json(table, model, frame, detector, card, time.monotonic() - begun)
     elif not quiet:
         _print_text(table, model, frame, detector, card, time.monotonic() - begun)
-
-
-def _split(names: list[str] | None, frame: pl.DataFrame) -> list[str]:
-    """Return names of columns, those with commas split unless a column is called just so."""
-    there = set(frame.columns)
-    return [
-        part.strip()
-        for name in names or []
-        for part in ([name] if name in there or "," not in name else name.split(","))
-        if part.strip()
-    ]
-
-
-def _whole(table: str, meter: Meter, **how: str | None) -> pl.DataFrame | Untyped:
-    """Read all of a table."""
-    import polars as pl
-
-    from rankad.cli.scan import warn_of_unused
-    from rankad.detectors import RankAD
-    from rankad.tables.files import check_unpacked, held_bytes, open_table
-    from rankad.tables.frames import Untyped
-
-    with open_table(table, **how) as reader:  # type: ignore[arg-type]
-        warn_of_unused(reader)
-        if reader.unit == "rows" and reader.total is not None and 0 < reader.total < RankAD._least_rows:
-            # Before any column is looked at, of which there may be a million.
-            raise ValueError(
-                f"{reader.name} has {reader.total} rows, and RankAD needs {RankAD._least_rows} or more to "
-                f"learn from."
-            )
-        frames, held = [], 0
-        meter.reading(reader, "Reading")
-        for frame in reader:
-            frames.append(frame)
-            held += held_bytes(frame)
-            check_unpacked(table, held)
-            meter.reading(reader, "Reading")
-        if not frames:
-            raise ValueError(f"{reader.name} has column names but no rows; there is nothing to learn from.")
-        frame = pl.concat(frames, how="vertical_relaxed")
-    if reader.typed:
-        return frame
-    _warn_of_no_header(reader.name, frame.columns)
-    return Untyped(frame)
-
-
-def _warn_of_no_header(table: str, names: Sequence[str]) -> None:
-    """Say that the first line may be a row, if most column names are numbers."""
-    import polars as pl
-
-    from rankad.tables.numbers import parse
-
-    values = parse(pl.Series("names", names, dtype=pl.String))
-    numbers = [name for name, value in zip(names, values, strict=True) if math.isfinite(value)]
-    if 2 * len(numbers) >= len(names):
-        warnings.warn(
-            f"column names of {table} look like a row ({', '.join(map(repr, numbers[:3]))}): its first line "
-            f"must name the columns. If it does not, write such a line before it.",
-            stacklevel=2,
-        )
 
 
 def _print_json(
@@ -287,7 +189,8 @@ def _print_text(
     facts = plain_table("", "")
     facts.show_header = False
     if card.n_trimmed:
-        facts.add_row("left out", f"{rows(card.n_trimmed)} that lie farthest from the others (--trim)")
+        what = "kept from training" if card.parameters["trim"] == "auto" else "left out"
+        facts.add_row(what, f"{rows(card.n_trimmed)} that lie farthest from the others (--trim)")
     if card.selection is not None and card.bandwidth is not None:
         facts.add_row(
             "selected",

@@ -63,7 +63,10 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
     facts.add_row("kind", f"{card.kind}{held}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
     learned = rows(card.n_rows)
     if card.n_trimmed:
-        learned += f", {count(card.n_trimmed)} of them left out as suspects"
+        auto = card.parameters["trim"] == "auto"
+        learned += (
+            f", {count(card.n_trimmed)} of them {'kept from training' if auto else 'left out'} as suspects"
+        )
     facts.add_row("learned from", learned)
     facts.add_row(
         "compares with", f"{rows(card.n_calibrating)}, {_CALIBRATIONS[card.calibration]} ({card.calibration})"

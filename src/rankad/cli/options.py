@@ -14,19 +14,29 @@ from rankad._files import check_output, is_stream
 __all__ = [
     "Alpha",
     "AsJson",
+    "Category",
+    "DayFirst",
+    "Decimal",
     "Delimiter",
     "DiscoveryRate",
+    "Drop",
     "Encoding",
     "Format",
+    "Ids",
     "Jobs",
+    "MinCount",
     "Model",
+    "Moment",
+    "Number",
     "Quiet",
+    "Seed",
     "Sheet",
     "Table",
     "Verbose",
     "check_file",
     "check_rates",
     "checked_rate",
+    "checked_share",
 ]
 
 
@@ -35,6 +45,20 @@ def checked_rate(value: float | None) -> float | None:
     if value is not None and not 0 < value < 1:
         raise typer.BadParameter(f"{value:g} is not strictly between 0 and 1; for five per cent give 0.05")
     return value
+
+
+def checked_share(value: str) -> float | str:
+    """Return a share from 0 to below one half, or "auto"; anything else is a misuse."""
+    try:
+        share = value if value == "auto" else float(value)
+    except ValueError:
+        share = -1.0
+    if isinstance(share, float) and not 0 <= share < 0.5:
+        raise typer.BadParameter(
+            f"{value!r} is neither auto nor a share from 0 to below 0.5; for five per cent give 0.05",
+            param_hint="--trim",
+        )
+    return share
 
 
 def check_rates(table: str, alpha: float | None, fdr: float | None) -> None:
@@ -134,3 +158,57 @@ Sheet = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show the trace of an error.")]
+Ids = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--id", metavar="COLUMN", help="Columns that name rows; not learned from. As a,b or repeatedly."
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="Columns to ignore. As a,b or repeatedly."),
+]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--number", metavar="COLUMN", help="Columns of numbers, whatever they look like; as --drop."
+    ),
+]
+Category = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category",
+        metavar="COLUMN",
+        help="Columns of categories even if they look like numbers, as zip codes; as --drop.",
+    ),
+]
+Moment = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="Columns of dates or times, also as seconds since 1970; as --drop.",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal", metavar="MARK", help="What stands before decimals: , or . (by default cells decide)."
+    ),
+]
+DayFirst = Annotated[
+    bool | None,
+    typer.Option(
+        "--day-first/--month-first", help="Whether 03/04/2024 is in April (by default cells decide)."
+    ),
+]
+MinCount = Annotated[
+    int,
+    typer.Option(
+        "--min-count",
+        min=1,
+        metavar="N",
+        help="Categories of fewer rows than these are taken together.",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same model.")]

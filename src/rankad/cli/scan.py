@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,8 @@ from rankad.modelfile import ModelFileError
 from rankad.tables.errors import TableError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rankad.cli.screen import Meter
     from rankad.explanations import Explanation
     from rankad.tables import Strange, TableDetector
@@ -34,6 +36,7 @@ __all__ = [
     "label",
     "of_table",
     "scan",
+    "table_of",
     "warn_of_unused",
 ]
 
@@ -246,3 +249,21 @@ def label(detector: TableDetector, frame: pl.DataFrame) -> list[str | None]:
     return [
         " ".join(str(part) for part in parts if part is not None) for parts in frame.select(ids).iter_rows()
     ]
+
+
+def table_of(found: Sequence[Explained], level: float) -> Table:
+    """Show rows in a line each: what stands out, and whether they are alarms."""
+    from rankad.cli.screen import plain_table
+    from rankad.cli.words import cell, count, gist
+
+    named = any(row.name is not None for row in found)
+    table = plain_table(
+        "row", *(["name"] if named else []), "p-value", "", "what stands out", right=("row", "p-value")
+    )
+    for row in found:
+        name = [cell(row.name) if row.name else ""] if named else []
+        alarm = "alarm" if row.p_value <= level else ""
+        table.add_row(
+            count(row.number), *name, cell(row.p_value, 2), alarm, gist(row.explanation, row.strange)
+        )
+    return table

@@ -26,8 +26,6 @@ from rankad.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
     from rankad.cli.scoring import Outcome, Plan
 
 __all__ = ["score"]
@@ -186,6 +184,7 @@ def _expected(plan: Plan, outcome: Outcome) -> float:
 
 
 def _print_text(plan: Plan, outcome: Outcome) -> None:
+    from rankad.cli.scan import table_of
     from rankad.cli.screen import print_verdict, screen
     from rankad.cli.words import alarms, cell, percent, rows, summary
 
@@ -193,7 +192,7 @@ def _print_text(plan: Plan, outcome: Outcome) -> None:
     print_verdict(out, outcome.verdict, partly=outcome.partly)
     if outcome.most:
         out.print("The most abnormal rows:\n")
-        out.print(_table_of(outcome), "")
+        out.print(table_of(outcome.most, outcome.level), "")
     if plan.fdr is None:
         out.print(summary(outcome.verdict.overall))
     else:
@@ -212,20 +211,3 @@ def _print_text(plan: Plan, outcome: Outcome) -> None:
     elif not plan.to_stdout:
         out.print(f"Wrote {plan.out}.", soft_wrap=True)
         out.print(f"Next: rankad explain {plan.table} --model {plan.model}", soft_wrap=True)
-
-
-def _table_of(outcome: Outcome) -> RichTable:
-    from rankad.cli.screen import plain_table
-    from rankad.cli.words import cell, count, gist
-
-    named = any(row.name is not None for row in outcome.most)
-    table = plain_table(
-        "row", *(["name"] if named else []), "p-value", "", "what stands out", right=("row", "p-value")
-    )
-    for row in outcome.most:
-        name = [cell(row.name) if row.name else ""] if named else []
-        alarm = "alarm" if row.p_value <= outcome.level else ""
-        table.add_row(
-            count(row.number), *name, cell(row.p_value, 2), alarm, gist(row.explanation, row.strange)
-        )
-    return table

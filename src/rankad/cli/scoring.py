@@ -49,7 +49,7 @@ from rankad.tables.judging import TableVerdict, Watch
 from rankad.tables.reader import Position
 from rankad.tables.suffixes import format_of
 
-__all__ = ["Outcome", "Plan", "run"]
+__all__ = ["Outcome", "Plan", "numbers_of", "out_format", "run", "stays_text"]
 
 _N_SHOWN = 10
 _DELIMITED = ("csv", "tsv")
@@ -227,7 +227,7 @@ def run(plan: Plan, jobs: int | None, *, quiet: bool) -> Outcome:
 
 def _discovery_level(plan: Plan, q: float, detector: TableDetector, meter: Meter) -> float:
     with plan.open() as reader:
-        reader.numbers = _numbers(detector)
+        reader.numbers = numbers_of(detector)
         with plan.ahead(reader) as ahead:
             return discovery_level(ahead, detector, meter, q)
 
@@ -237,12 +237,11 @@ def _warn_if_silent(detector: TableDetector) -> None:
     detector.predict(dict.fromkeys(detector.feature_names_in_.tolist(), pl.Series([], dtype=pl.Float64)))
 
 
-def _out_format(plan: Plan, reader: TableReader) -> str | None:
+def out_format(out: str, of_table: str) -> str | None:
     """Return the format by the name of the file; where there is no name, that of the table."""
-    assert plan.out is not None
-    if plan.to_stdout or is_stream(plan.out):
-        return reader.format if reader.format in ("tsv", "jsonl") else "csv"
-    return format_of(plan.out)
+    if out == "-" or is_stream(out):
+        return of_table if of_table in ("tsv", "jsonl") else "csv"
+    return format_of(out)
 
 
 class _ReadBefore:
@@ -281,7 +280,7 @@ def _by_offset(reader: TableReader) -> bool:
 
 def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
     assert plan.out is not None
-    format = _out_format(plan, reader)
+    format = out_format(plan.out, reader.format)
     # What was separated by semicolons stays so.
     delimiter = reader.delimiter if format == reader.format == "csv" else None
     fingerprint = None
@@ -313,7 +312,13 @@ def _writer(plan: Plan, reader: TableReader, outcome: Outcome) -> TableWriter:
     )
 
 
-def _numbers(detector: TableDetector) -> list[str]:
+def stays_text(format: str, written: str | None) -> bool:
+    """Tell whether text of a table goes to another as it is; elsewhere numbers should be numbers."""
+    return format not in _DELIMITED or written in _DELIMITED
+
+
+def numbers_of(detector: TableDetector) -> list[str]:
+    """Return the columns whose text can be read as numbers."""
     columns = detector.encoder_.columns
     # What 1.234 is, only the column knows where numbers have thousands separators.
     plain = [column for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
@@ -337,9 +342,8 @@ def _write(
     meter: Meter,
     before: _ReadBefore,
 ) -> None:
-    # Text of a CSV file goes to another as it is; elsewhere numbers should be numbers.
-    copies, numbers = _copies(plan, reader, writer), _numbers(detector)
-    as_text = reader.format not in _DELIMITED or _out_format(plan, reader) in _DELIMITED
+    copies, numbers = _copies(plan, reader, writer), numbers_of(detector)
+    as_text = stays_text(reader.format, out_format(plan.out or "-", reader.format))
     kept: list[pl.DataFrame] = []
     held = 0
     wrote = writer.position is not None

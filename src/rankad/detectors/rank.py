@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from rankad._arrays import Bools, Floats, Ints
+from rankad._arrays import Floats, Ints
 from rankad._checks import check_choice, check_run, check_share, check_unit, is_count, resolve_neighbors
 from rankad._threads import importing, one_blas_thread
 from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
 from rankad.copies import find_repeats
 from rankad.detectors.base import CalibratedDetector
+from rankad.detectors.own_rows import own_p_values, own_scores, with_suspects
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
 from rankad.farfield import ColumnRanges
 from rankad.levels import resolve_cuts
-from rankad.scaling import Scaling
+from rankad.scaling import Scaling, fit_scaling
 from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["RankAD"]
 
 _LEAST_ROWS = 8
+# Rows that trained to which a row's distance counts where it is judged.
+_NEAREST = 5
+_SUSPECTED = (
+    ". Which rows do not train was chosen by looking at all of them, those that calibrate too, which no "
+    "theorem here covers"
+)
 
 
 class RankAD(CalibratedDetector):
@@ -95,12 +102,16 @@ class RankAD(CalibratedDetector):
         or not at all; "auto" selects among the three, and of those that do equally well takes the plainest:
         not at all where the columns' standard deviations are within a factor of four, else the first. Learned
         from the nominal rows.
-    trim : float, default=0
+    trim : float or "auto", default=0
         The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows is left out:
-        those farthest from their K-th nearest neighbour (on standardized columns, if `scaling` is "auto"),
+        those farthest from their K-th nearest neighbour (on standardized columns, unless `scaling` is None),
         with a K so large that no cluster of suspects can vouch for itself. The promise changes: if they were
         nominal after all, as many more false alarms are raised, up to ``alpha + trim`` in all (see
-        `false_alarm_bound`); more where whole clusters of a few rows are left out.
+        `false_alarm_bound`); more where whole clusters of a few rows are left out. "auto" is for when nobody
+        knows the share: the fifth that is most suspicious among all rows does not train, but calibrates like
+        the others, so that about `alpha` of normal rows are false alarms as ever, or fewer. If there were
+        anomalies, new rows like these are alarms only where `alpha` is above their share. `fit_predict`
+        judges rows that nobody vouches for, and takes 0 as "auto".
     random_state : int, RandomState or None, default=0
         Same seed, same answer, whatever `n_jobs`. The default is a number, other than in most of
         scikit-learn, so that a row which is an alarm today is one tomorrow, if the detector is fitted on the
@@ -140,7 +151,7 @@ class RankAD(CalibratedDetector):
     scorer_ : FusedScorer
         What scores rows: its parts are ``scorer_.kernel``, ``scorer_.near`` and ``scorer_.mixture``.
     trimmed_rows_ : ndarray of int
-        Which rows were left out as suspects (`trim`).
+        Which rows did not train as suspects (`trim`).
     repeated_rows_ : ndarray of int
         Which rows were left out as copies of others, because rows repeat more regularly than independent
         rows would (every one twice, say).
@@ -184,7 +195,7 @@ class RankAD(CalibratedDetector):
         selection: str = "contrast",
         calibration: str = "cross-fit",
         scaling: str | None = "robust",
-        trim: float = 0.0,
+        trim: float | str = 0.0,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -251,27 +262,114 @@ class RankAD(CalibratedDetector):
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
-        """Fit on X and predict the same rows.
+        """Find the anomalies among the rows of X: fit on rows nobody vouches for, and judge the same rows.
 
-        A row is an alarm if the detector that was fitted on it says so, and if it is one also left out: where
-        there are many columns, the former alone would be an alarm for every other row. Fewer rows than
-        `alpha` promises are alarms. To judge rows, fit on others.
+        Returns -1 for rows whose p-value (see `fit_p_values`) is at most `alpha`, and +1 for the others. At
+        most that share of the rows are alarms, and where none is an anomaly, about that share of them are.
+
+        With trim=0 the detector is then not the one that `fit` would make of X, and it has no `predict`: for
+        new rows, call `fit`. With calibration="in-sample" no model has not seen a row, and this is the same
+        as `fit` and `predict`.
         """
-        fit = self._fit_on(X)
-        alarms: Bools = np.asarray(self.predict(X)) < 0
+        if self.calibration == "in-sample":
+            return super().fit_predict(X)
+        return np.where(self.fit_p_values(X) <= self.alpha, -1, 1)
+
+    def fit_p_values(self, X: Any, y: Any = None) -> Floats:
+        """Fit on rows nobody vouches for, and return the p-value of each of them among all of them.
+
+        Each row is judged by two looks: how far it stands from wide neighbourhoods, by an isolation forest
+        and by the tails of its columns; and by the scores of models that were not fitted on it, and the
+        distance to the five nearest rows that were fitted on. The fifth of the rows that the first look finds
+        most suspicious does not train (or the share `trim`, if that is not 0). The p-value is the row's place
+        among all rows, the least nominal first, over their number.
+
+        What is promised: no more than a share alpha of the rows have a p-value of at most alpha, whatever the
+        rows. If all come from one law, any of them has one with probability alpha: a row drawn at random from
+        the table, exactly. If there are anomalies, these take the first places, as far as they are found, and
+        fewer of the others have such a p-value. What is not promised: how many of the first are anomalies,
+        and that all anomalies are among them. Where there may be more anomalies than `alpha` of the rows,
+        look at more rows. Those that lie together and are much more than a twentieth of the rows may pass for
+        normal. These p-values depend on one another, and no false discovery rate can be had from them.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+            At least 8 rows.
+        y : ignored
+
+        Returns
+        -------
+        ndarray of shape (n,), in (0, 1]
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rows = np.random.default_rng(0).normal(size=(100, 2))
+        >>> rows[[3, 7]] = [[5.0, -5.0], [-6.0, 0.0]]
+        >>> np.flatnonzero(RankAD().fit_p_values(rows) <= 0.02)
+        array([3, 7])
+        """
+        return own_p_values(self._fit_scores(X))
+
+    def _fit_scores(self, X: Any, strange: Ints | None = None) -> Floats:
+        """Fit on rows and score them by both looks (see `rankad.detectors.own_rows`).
+
+        Strange rows have the least score in the second look: they have something that no other row has.
+        """
+        with importing:
+            from rankad.detectors.trimming import mean_distance
+
+        if self.calibration == "in-sample":
+            raise ValueError(
+                "calibration='in-sample' has no model that was not fitted on a row, by which to judge the "
+                "rows of X; use calibration='cross-fit' or 'split'."
+            )
+        self._plan()
+        with self._keeping_the_old_fit():
+            rows = validate_rows(self, X, reset=True, least=_LEAST_ROWS)
+            suspicion = self._suspicion(rows)
+            fit = self._fit_on(X, suspicion)
+        scores = self._score(rows)
         with one_blas_thread():
             left_out = fit.left_out_scores()
         if left_out is not None:
-            alarms[self.training_rows_] &= left_out < self.calibration_.threshold(self.alpha)
-        if left_out is not None and self.repeated_rows_.size:
-            repeats = find_repeats(validate_rows(self, X, reset=False))
-            alarms[repeats.copies] = alarms[repeats.originals]
-        return np.where(alarms, -1, 1)
+            scores[self.training_rows_] = left_out
+        if strange is not None:
+            scores[strange] = -np.inf
+        trained = self.training_rows_
+        scaled = fit_scaling(rows[trained], "standard").apply(rows)
+        own = own_scores(suspicion, scores, -mean_distance(scaled, trained, _NEAREST, self.n_jobs))
+        if self.repeated_rows_.size:
+            repeats = find_repeats(rows)
+            own[repeats.copies] = own[repeats.originals]
+        return own
 
-    def _fit_on(self, X: Any) -> RankFit:
+    @property
+    def predict(self) -> Callable[[Any], Any]:
+        """Return -1 for alarms, rows whose p-value is at most `alpha`, and +1 for the others.
+
+        `alpha` can be set after fitting (``detector.alpha = 0.01``); nothing is fitted again. X is as for
+        `score_samples`. After `fit_predict` with trim=0 there is no such method: see there.
+        """
+        if not self._fitted_as_told:
+            raise AttributeError(
+                "predict is not there after fit_predict with trim=0, which judges the rows of X as if nobody "
+                "vouched for them. For new rows call fit(X) first: with trim=0 if all rows of X are nominal, "
+                "with trim='auto' if nobody knows."
+            )
+        return super().predict
+
+    def _suspicion(self, rows: Floats) -> Floats:
+        from rankad.detectors.trimming import suspicion
+
+        # The same draws for the same rows, whatever else is drawn.
+        return suspicion(rows, np.random.default_rng(0), self.n_jobs)
+
+    def _fit_on(self, X: Any, suspicion: Floats | None = None) -> RankFit:
         plan = self._plan()
         with self._keeping_the_old_fit(), one_blas_thread():
-            fit = self._fit(plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS))
+            fit = self._fit(plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS), suspicion)
         if not self.converged_:
             warnings.warn(
                 "RankSVM did not converge in every fit: the optimum may be off. Lower C, or use a wider "
@@ -282,26 +380,41 @@ class RankAD(CalibratedDetector):
         self._warn_if_silent(stacklevel=4)
         return fit
 
-    def _fit(self, plan: Plan, rows: Floats) -> RankFit:
+    def _fit(self, plan: Plan, rows: Floats, suspicion: Floats | None = None) -> RankFit:
         with importing:
             import rankad._counts  # noqa: F401
             from rankad.detectors.doubt import warn_of_split
-            from rankad.detectors.fitting import RankFit
-            from rankad.detectors.trimming import suspects
+            from rankad.detectors.fitting import MAX_TRAINING_ROWS, RankFit
+            from rankad.detectors.trimming import most_suspicious, suspects
 
         n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS, stacklevel=5)
         kept = np.delete(np.arange(n), repeats)
-        n_left = len(kept) - int(self.trim * len(kept))
+        # Nobody vouches for rows that are to be judged.
+        judging = suspicion is not None
+        auto = self.trim == "auto" or (judging and self.trim == 0)
+        share = 0.0 if auto else float(self.trim)
+        n_left = len(kept) - int(share * len(kept))
         if n_left < _LEAST_ROWS:
             raise ValueError(
                 f"trim={self.trim!r} leaves {n_left} of {len(kept)} rows; at least {_LEAST_ROWS} are "
                 f"needed. Lower trim, or fit on more rows."
             )
         out = kept[:0]
-        if n_left < len(kept):
+        if auto or judging or n_left < len(kept):
             rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-            out = kept[suspects(rows[kept], self.trim, plan.scalings[0], rng, self.n_jobs)]
-            kept = np.setdiff1d(kept, out)
+        if auto:
+            found = self._suspicion(rows) if suspicion is None else suspicion
+            out = kept[most_suspicious(found[kept], _LEAST_ROWS)]
+        elif n_left < len(kept):
+            out = kept[
+                suspects(rows[kept], share, None if self.scaling is None else "standard", rng, self.n_jobs)
+            ]
+        kept = np.setdiff1d(kept, out)
+        out_of = len(out) / (len(out) + len(kept))
+        if judging and len(kept) > 2 * MAX_TRAINING_ROWS:
+            # Of more rows some would be reference, and what has been seen as such cannot be judged.
+            kept = np.sort(rng.choice(kept, 2 * MAX_TRAINING_ROWS, replace=False))
+        suspected = rows[out]
         if len(kept) < n:
             rows = rows[kept]
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
@@ -314,11 +427,23 @@ class RankAD(CalibratedDetector):
         self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
         if self._calibrating_rows is not None:
             self._calibrating_rows = kept[self._calibrating_rows]
+        if auto and out.size and self.calibration != "in-sample":
+            joined, which = with_suspects(
+                self.calibration_, self._calibrating_rows, self._score(suspected), out, out_of, rng
+            )
+            if which is not None:
+                self._calibrating_rows = which
+            self._compare_with(joined, fresh=False)
         self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
+        self.__dict__.pop("_fitted_as_told", None)
+        if judging and self.trim == 0:
+            self._fitted_as_told = False
         return fit
 
     _marks_bad_rows = True
     _least_rows = _LEAST_ROWS
+    # Whether the rows were taken for what `trim` says.
+    _fitted_as_told = True
 
     def _score(self, rows: Floats) -> Floats:
         return self.scorer_.score(rows, n_jobs=self.n_jobs)
@@ -371,16 +496,21 @@ class RankAD(CalibratedDetector):
 
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
         # Trimming took nothing away from fresh rows.
-        n_trimmed = 0 if self.recalibrated_ else len(self.trimmed_rows_)
+        calibrate = self.recalibrated_ or (self.trim == "auto" and self.calibration_.kind != "in-sample")
+        n_trimmed = 0 if calibrate else len(self.trimmed_rows_)
         if self.calibration_.kind == "in-sample":
             return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
         n_different = self.n_samples_fit_ - len(self.repeated_rows_)
-        return beta_bound(self.calibration_, alpha, delta, n_trimmed, n_different)
+        found = beta_bound(self.calibration_, alpha, delta, n_trimmed, n_different)
+        if self.trim != "auto" or self.recalibrated_ or found.bound == 0:
+            return found
+        return found._replace(exact=False, theorem=found.theorem + _SUSPECTED)
 
     def _plan(self) -> Plan:
         """Check every parameter before any work is done."""
         check_unit("alpha", self.alpha)
-        check_share("trim", self.trim)
+        if not (isinstance(self.trim, str) and self.trim == "auto"):
+            check_share("trim", self.trim, "'auto' or ")
         check_choice("far_field", self.far_field, (True, False))
         check_choice("near_field", self.near_field, (True, False))
         if not is_count(self.n_components) or self.n_components < 0:

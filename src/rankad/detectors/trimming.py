@@ -5,16 +5,26 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import rankdata
 
 from rankad._arrays import Floats, Ints
 from rankad.neighbors import nearest_neighbors
-from rankad.scaling import fit_scaling
+from rankad.scaling import Scaling, fit_scaling
 
-__all__ = ["suspects"]
+__all__ = ["mean_distance", "most_suspicious", "suspects", "suspicion"]
 
 # Neighbours are looked for among so many rows.
 _MOST_REFERENCE = 2_000
 _BLOCK = 20_000
+# The share of the rows that trim="auto" keeps from training. A normal row fewer costs little, an anomaly that
+# trains vouches for those like it.
+AUTO_SHARE = 0.2
+# Suspicion looks at this share of all rows as neighbours. A cluster of half as many is still far from most of
+# them.
+_WIDE_SHARE = 0.1
+_N_TREES = 300
+# Numbers that are ranked at a time.
+_RANKED = 2**22
 
 
 def suspects(
@@ -66,3 +76,103 @@ def suspects(
             # A row that was drawn finds itself first.
             farness[here] = np.where(itself[here], found[:, k], found[:, k - 1])
     return np.sort(np.argsort(-farness, kind="stable")[:n_suspects])
+
+
+def most_suspicious(suspicion: Floats, least: int) -> Ints:
+    """Return which rows trim="auto" keeps from training, ascending; at least so many others are left.
+
+    Examples
+    --------
+    >>> most_suspicious(np.array([0.1, 0.9, 0.2, 0.3, 0.8, 0.1, 0.1, 0.1, 0.2, 0.1]), 8)
+    array([1, 4])
+    """
+    n_out = max(0, min(int(AUTO_SHARE * len(suspicion)), len(suspicion) - least))
+    return np.sort(np.argsort(-suspicion, kind="stable")[:n_out])
+
+
+def suspicion(rows: Floats, rng: np.random.Generator, n_jobs: int | None = None) -> Floats:
+    """Say how suspicious each row of a table is among all of them, whoever may be among them.
+
+    A first look, coarse on purpose: a fine one would be taken in by a cluster of anomalies, whose rows are
+    one another's neighbours. (So is this one, by a cluster of much more than a twentieth of the rows.) Five
+    views vote, each by the ranks it gives: the mean distance to a tenth of all rows, on columns that are
+    standardized, scaled to their range, and as they come; an isolation forest; and the tails of single
+    columns.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    rng : Generator
+        Draws the trees, and the rows to look among where there are more than 2,000.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The mean rank over n, between 0 and 1: higher is more suspicious.
+
+    Examples
+    --------
+    >>> rows = np.vstack([np.random.default_rng(0).normal(size=(95, 2)), np.full((5, 2), 6.0)])
+    >>> sorted(np.argsort(suspicion(rows, np.random.default_rng(0)))[-5:].tolist())
+    [95, 96, 97, 98, 99]
+    """
+    from sklearn.ensemble import IsolationForest
+
+    seed = int(rng.integers(2**31))
+    drawn = np.sort(rng.choice(len(rows), min(len(rows), _MOST_REFERENCE), replace=False))
+    forest = IsolationForest(n_estimators=_N_TREES, random_state=seed).fit(rows)
+    n_near = max(1, int(_WIDE_SHARE * len(drawn)))
+    views = [
+        mean_distance(scaling.apply(rows), drawn, n_near, n_jobs)
+        for scaling in (fit_scaling(rows, "standard"), _to_range(rows), fit_scaling(rows, None))
+    ]
+    votes = [*views, -forest.score_samples(rows), _tails(rows)]
+    return np.asarray(np.mean([rankdata(vote) for vote in votes], axis=0) / len(rows))
+
+
+def _to_range(rows: Floats) -> Scaling:
+    """Return the scaling of every column to its range."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    return Scaling(low, np.where(high > low, high - low, 1.0))
+
+
+def mean_distance(rows: Floats, reference: Ints, k: int, n_jobs: int | None = None) -> Floats:
+    """Return each row's mean distance to the k nearest of some of the rows, never to itself.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    reference : ndarray of int
+        Which rows to look among.
+    k : int
+        Fewer where there are not so many.
+    n_jobs : int, optional
+
+    Examples
+    --------
+    >>> mean_distance(np.array([[0.0], [1.0], [3.0], [9.0]]), np.array([0, 1, 2]), 2)
+    array([2. , 1.5, 2.5, 7. ])
+    """
+    k = min(k, len(reference) - 1)
+    itself = np.zeros(len(rows), dtype=bool)
+    itself[reference] = True
+    means = np.empty(len(rows))
+    for begin in range(0, len(rows), _BLOCK):
+        here = slice(begin, begin + _BLOCK)
+        found = nearest_neighbors(rows[reference], k + 1, rows[here], n_jobs=n_jobs).distances
+        # A row of the reference finds itself first, at no distance.
+        means[here] = np.where(itself[here], found.sum(axis=1), found[:, :k].sum(axis=1)) / k
+    return means
+
+
+def _tails(rows: Floats) -> Floats:
+    """Return the sum over columns of -log of the share of rows at least as far out on the same side."""
+    n, d = rows.shape
+    total, step = np.zeros(n), max(1, _RANKED // n)
+    for begin in range(0, d, step):
+        part = rows[:, begin : begin + step]
+        # The smaller of the two tails, and ties count against the row.
+        up_to, from_here = rankdata(part, method="max", axis=0), rankdata(-part, method="max", axis=0)
+        total -= np.log(np.minimum(up_to, from_here) / n).sum(axis=1)
+    return total

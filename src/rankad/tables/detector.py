@@ -16,6 +16,7 @@ from rankad._arrays import LARGEST, Bools, Floats, Ints
 from rankad.calibration import Calibration, FalseAlarmBound
 from rankad.detectors import RankAD
 from rankad.detectors.base import CalibratedDetector
+from rankad.detectors.own_rows import own_p_values
 from rankad.tables.columns import NumberColumn, Strange
 from rankad.tables.encoding import TableEncoder
 from rankad.tables.frames import Untyped, as_frame
@@ -159,21 +160,58 @@ class TableDetector(CalibratedDetector):
         TableDetector
             The detector itself.
         """
-        self._fit(X, lambda detector, rows: detector.fit(rows))
+        self._fit(X, lambda detector, rows, alone: detector.fit(rows))
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
-        """Fit on a table and predict the same rows, as the detector inside does."""
+        """Find the anomalies among the rows of a table: fit on rows nobody vouches for, and judge the same.
+
+        Returns -1 for rows whose p-value (see `fit_p_values`) is at most `alpha`, and +1 for the others.
+        Other detectors than RankAD predict rows that they have seen, for whom fewer rows are alarms.
+        """
+        inside = self._inside()
+        if isinstance(inside, RankAD) and inside.calibration != "in-sample":
+            return np.where(self.fit_p_values(X) <= self.alpha, -1, 1)
         judged: list[Ints] = []
-        strange = self._fit(X, lambda detector, rows: judged.append(detector.fit_predict(rows)))
+        strange = self._fit(X, lambda detector, rows, alone: judged.append(detector.fit_predict(rows)))
         alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
         # Left out, they would have a cell such as no other row has.
         alarms[strange] = self.calibration_.threshold(self.alpha) > -LARGEST
         return np.where(alarms, -1, 1)
 
-    def _fit(self, X: Any, fit: Callable[[CalibratedDetector, Floats], object]) -> Ints:
-        """Fit by what `fit` does with the detector inside; return the rows that are strange to the others."""
-        detector = RankAD() if self.detector is None else self.detector
+    def fit_p_values(self, X: Any, y: Any = None) -> Floats:
+        """Fit on a table nobody vouches for, and return the p-value of each row among all of them.
+
+        As `RankAD.fit_p_values`, with the same promise. A row with something that no other row has, such as
+        the only missing cell of a column, has the least score that the models have to give.
+
+        Parameters
+        ----------
+        X : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
+        y : ignored
+
+        Returns
+        -------
+        ndarray of shape (n,), in (0, 1]
+        """
+        detector = self._inside()
+        if not isinstance(detector, RankAD):
+            raise ValueError(
+                f"detector must be a RankAD to judge the rows that it is fitted on, got {detector!r}."
+            )
+        scores: list[Floats] = []
+        self._fit(X, lambda fitted, rows, alone: scores.append(fitted._fit_scores(rows, alone)))
+        return own_p_values(scores[0])
+
+    def _inside(self) -> Any:
+        return RankAD() if self.detector is None else self.detector
+
+    def _fit(self, X: Any, fit: Callable[[Any, Floats, Ints], object]) -> Ints:
+        """Fit by what `fit` does with the detector inside; return the rows that are strange to the others.
+
+        It gets the detector, the rows as numbers, and those that are strange to the others.
+        """
+        detector = self._inside()
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
             advice = (
                 "; the false-alarm rate goes by name, as in alpha=0.01" if isinstance(detector, Real) else ""
@@ -201,7 +239,7 @@ class TableDetector(CalibratedDetector):
             fitted.alpha = self._alpha
         # Whose scores it will compare with, is asked for.
         fitted._calibrating_rows = alone[:0]
-        fit(fitted, rows)
+        fit(fitted, rows, alone)
         fitted.calibration_ = _as_learned_from_others(fitted, rows, learned)
         del fitted._calibrating_rows
         self._take(encoder, fitted)
@@ -223,15 +261,14 @@ class TableDetector(CalibratedDetector):
             return float(self.detector_.alpha)
         if self._alpha is not None:
             return self._alpha
-        return float(RankAD().alpha if self.detector is None else self.detector.alpha)
+        return float(self._inside().alpha)
 
     @alpha.setter
     def alpha(self, value: float | None) -> None:
         # Both, so that fitting again keeps it, as with any other detector.
         self._alpha = value
         if "detector_" in self.__dict__:
-            own = RankAD() if self.detector is None else self.detector
-            self.detector_.alpha = own.alpha if value is None else value
+            self.detector_.alpha = self._inside().alpha if value is None else value
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters as given: `alpha` is None where it is left to the detector inside."""

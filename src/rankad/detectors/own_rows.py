@@ -1,0 +1,125 @@
+"""Rows judged by a detector that is fitted on them: nobody vouches for any.
+
+There are two looks. The first is coarse and sees all rows (`rankad.detectors.trimming.suspicion`); it keeps
+suspects from training. The second is fine, and takes part in training only for other rows: what the detector
+says of each row by models that had not seen it, and how far the nearest rows are that trained. A row's
+p-value is its place in the order that both looks make together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import rankdata
+
+from rankad._arrays import Floats, Ints
+from rankad.calibration import Calibration
+
+__all__ = ["own_p_values", "own_scores", "with_suspects"]
+
+
+def own_scores(suspicion: Floats, scores: Floats, nearness: Floats) -> Floats:
+    """Join both looks at the rows of a table.
+
+    Each look gives a row a p-value among all rows. Their product decides, as in Fisher's combined test, so
+    that a row which is extreme in one look is not lost in the average of both. In the second look the
+    detector and the nearest rows have equal say (the geometric mean of their p-values): between the last rows
+    that trained and where its far field begins, a kernel's score need not fall with the distance.
+
+    Parameters
+    ----------
+    suspicion : ndarray of shape (n,)
+        The first look; higher is more suspicious.
+    scores : ndarray of shape (n,)
+        By models that had not seen the rows; higher is more nominal.
+    nearness : ndarray of shape (n,)
+        Of the nearest rows that trained; higher is more nominal.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The logarithm of the product: higher is more nominal.
+
+    Examples
+    --------
+    >>> suspicion, scores = np.array([0.2, 0.9, 0.1, 0.3]), np.array([4.0, 0.5, 3.0, 1.0])
+    >>> own_scores(suspicion, scores, -suspicion).argmin()
+    np.int64(1)
+    """
+    first, second, third = map(_log_p, (-suspicion, scores, nearness))
+    return np.asarray(first + (second + third) / 2)
+
+
+def _log_p(scores: Floats) -> Floats:
+    """Return the logarithm of each row's place among all, the least score first; ties share theirs."""
+    # Half a row less, so that the first and the last are treated alike.
+    return np.asarray(np.log((rankdata(scores) - 0.5) / len(scores)))
+
+
+def own_p_values(scores: Floats) -> Floats:
+    """Return the p-value of each row among all rows of the table: the share of them that score no higher.
+
+    Never do more than a share alpha of all rows have ``p <= alpha``, however the scores were made: a row
+    drawn at random from the table has such a p-value with probability alpha at most, exactly. Rows of one law
+    are treated alike but for chance (which fold they are in), so that each has it with about that
+    probability. Anomalies take the first places as far as they are found, and leave fewer of them to others.
+
+    Examples
+    --------
+    >>> own_p_values(np.array([0.3, 0.1, 0.9, 0.3]))
+    array([0.75, 0.25, 1.  , 0.75])
+    """
+    return np.asarray(rankdata(scores, method="max") / len(scores))
+
+
+def with_suspects(
+    calibration: Calibration,
+    which: Ints | None,
+    scores: Floats,
+    suspects: Ints,
+    share: float,
+    rng: np.random.Generator,
+) -> tuple[Calibration, Ints | None]:
+    """Let suspects calibrate in the proportion that they have among all rows, in the place of others.
+
+    They did not train, so their scores are as fresh as those of rows left out. Without them, normal rows as
+    far out as they are would all be alarms.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Of rows that are not suspects.
+    which : ndarray of int or None
+        Which row each of its scores is of, where that is asked for.
+    scores : ndarray of shape (n_suspects,)
+        Of the suspects.
+    suspects : ndarray of int, shape (n_suspects,)
+        Which rows they are.
+    share : float
+        Of the suspects among all rows.
+    rng : Generator
+        Draws which rows make way for which suspects.
+
+    Returns
+    -------
+    calibration : Calibration
+        Of as many scores.
+    which : ndarray of int or None
+
+    Examples
+    --------
+    >>> nominal, suspects = Calibration.from_scores(np.arange(8.0), "cross-fit"), np.array([3, 9])
+    >>> rng = np.random.default_rng(0)
+    >>> made, _ = with_suspects(nominal, None, np.array([-2.0, -1.0]), suspects, 0.2, rng)
+    >>> made.scores.size, int((made.scores < 0).sum())
+    (8, 2)
+    """
+    size = calibration.scores.size
+    n_in = min(round(size * share), len(scores))
+    out, chosen = rng.choice(size, n_in, replace=False), rng.choice(len(scores), n_in, replace=False)
+    joined = calibration.scores.copy()
+    joined[out] = scores[chosen]
+    if which is not None:
+        which = which.copy()
+        which[out] = suspects[chosen]
+        which = which[np.argsort(joined, kind="stable")]
+    return Calibration.from_scores(joined, calibration.kind), which
