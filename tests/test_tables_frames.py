@@ -78,7 +78,7 @@ def test_a_list_of_rows_is_a_table(detector):
     np.testing.assert_array_equal(detector.p_values(rows), detector.p_values(FRAME))
     assert as_frame([{"a": 1, "b": "x"}, {"b": "y"}]).rows() == [(1, "x"), (None, "y")]
     for wrong in ([1, 2], "text", None, [{"a": 1}, 2], []):
-        with pytest.raises(TypeError, match=r"a list of dicts, got \w+\.$"):
+        with pytest.raises(TypeError, match=r"a list of dicts, got \w+(; read the file .*)?\.$"):
             as_frame(wrong)
     with pytest.raises(TypeError, match=r"got ndarray; name the columns of an array"):
         as_frame(np.zeros((3, 2)))

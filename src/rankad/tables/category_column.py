@@ -55,8 +55,9 @@ class CategoryColumn:
         """
         boolean = series.dtype == pl.Boolean or (series.dtype == pl.String and all_booleans(series))
         text = read_words(series, known=TRUE_OR_FALSE if boolean else (), boolean=boolean)
-        counted = text.value_counts(sort=True, name="rows").sort("rows", text.name, descending=[True, False])
-        counts = dict(zip(counted[text.name].to_list(), counted["rows"].to_list(), strict=True))
+        # The column's own name could be that of what polars adds.
+        counted = text.alias("word").value_counts(name="rows").sort("rows", "word", descending=[True, False])
+        counts = dict(zip(counted["word"].to_list(), counted["rows"].to_list(), strict=True))
 
         def least_of(n_rows: int) -> int:
             return 1 if boolean else min_count if asked_for else least_count(n_rows, min_count)

@@ -134,7 +134,8 @@ def single_words(series: pl.Series, odd_words: tuple[str, ...], unknown: Ints) -
     rows = unknown
     if odd_words:
         words = series.cast(pl.String)
-        counts = words.filter(words.is_in(odd_words)).value_counts()
+        # A column may well be called "count", as what polars adds is.
+        counts = words.filter(words.is_in(odd_words)).alias("word").value_counts()
         once = [word for word, n in counts.iter_rows() if n == 1]
         rows = np.union1d(rows, np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
     # Without one of them, there must still be so many.

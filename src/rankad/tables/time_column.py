@@ -12,6 +12,7 @@ import polars as pl
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import TableError
 from rankad.tables.numbers import is_text
+from rankad.tables.placeholders import without_placeholder
 from rankad.tables.strange import (
     INDICATOR,
     MISSING_HERE,
@@ -72,7 +73,7 @@ class TimeColumn:
         times = format.read(series)
         absent = np.flatnonzero(times.is_null().to_numpy())
         alone = absent if absent.size == 1 else absent[:0]
-        column = cls(series.name, parts_of(times), absent.size > 0, format, odd_words)
+        column = cls(series.name, parts_of(without_placeholder(times)), absent.size > 0, format, odd_words)
         words = single_words(series, odd_words, column._unreadable(series, times))
         return Learned(replace(column, any_word=words.any_word), np.union1d(alone, words.alone))
 

@@ -42,6 +42,9 @@ _SHAPES = {
     "mdy": rf"^(?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}})[-/.](?P<year>\d{{4}}){_CLOCK}",
     "dmy short": rf"^(?P<day>\d{{2}})[-/.](?P<month>\d{{2}})[-/.](?P<year>\d{{2}}){_CLOCK}",
     "mdy short": rf"^(?P<month>\d{{2}})[-/.](?P<day>\d{{2}})[-/.](?P<year>\d{{2}}){_CLOCK}",
+    "dmy slashed short": rf"^(?P<day>\d{{1,2}})/(?P<month>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
+    "mdy slashed short": rf"^(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
+    "dmy in words short": rf"^(?P<day>\d{{1,2}})[-/ ]{_NAMED}[-/ ]'?(?P<year>\d{{2}}){_CLOCK}",
     "dmy in words": rf"^(?:[A-Za-z]{{3}},? )?(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
     rf"{_CLOCK}",
     "mdy in words": rf"^(?:[A-Za-z]{{3}},? )?{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
@@ -167,7 +170,11 @@ def recognize_times(words: pl.Series, *, day_first: bool | None = None) -> Recog
     """
     read = {order: _read(words, order).is_not_null().to_numpy() for order in ORDERS}
     ambiguous = False
-    for short in ("", " short"):
+    slashes = words.str.contains("/", literal=True).to_numpy()
+    for order in ("dmy short", "mdy short"):
+        # These are for those with slashes, too, where days may have one digit.
+        read[order] &= ~slashes
+    for short in ("", " short", " slashed short"):
         days, months = read["dmy" + short], read["mdy" + short]
         if day_first is not None:
             read.pop(("mdy" if day_first else "dmy") + short)
