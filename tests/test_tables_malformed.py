@@ -24,10 +24,10 @@ def read(path: Path, **options: object) -> int:
 BAD_CSV = {
     "empty": (b"", r"is empty; a table begins with a line of column names"),
     "blank": (b"\n\r\n\n", "is empty"),
-    "short row": (b"a,b\n1,2\n3\n4,5\n", r"line 3: 1 cells where the header has 2"),
+    "short row": (b"a,b\n1,2\n3\n4,5\n", r"line 3: 1 cell where the header has 2"),
     "long row": (b"a,b\n1,2\n3,4,5\n", r"line 3: 3 cells where the header has 2"),
-    "short row after lines in cells": (b'a,b\n1,"x\n\ny"\n3\n', r"line 5: 1 cells"),
-    "short row after blank lines": (b"a,b\n\n\n1,2\n\n3\n", r"line 6: 1 cells"),
+    "short row after lines in cells": (b'a,b\n1,"x\n\ny"\n3\n', r"line 5: 1 cell"),
+    "short row after blank lines": (b"a,b\n\n\n1,2\n\n3\n", r"line 6: 1 cell"),
     "short row, quoted": (b'a,b,c\n1,2,3\n"3,4",5\n', r"line 3: .*do not fit the header's 3 columns"),
     "long row, quoted": (b'a,b,c\n1,2,3\n"3,4",5,6,7\n', r"line 3: .*\(too few or too many cells\)"),
     "latin-1 cell": (
@@ -71,7 +71,7 @@ def test_the_line_is_told_deep_in_a_large_file(tmp_path: Path) -> None:
     path.write_text("\n".join(["a,b", *lines]))
     expected = 2 + 15_000 + sum(i % 7 == 0 for i in range(15_000))
     for batch_bytes in (1000, 1 << 20):
-        with pytest.raises(TableError, match=rf"line {expected}: 1 cells"):
+        with pytest.raises(TableError, match=rf"line {expected}: 1 cell"):
             read(path, batch_bytes=batch_bytes)
 
 

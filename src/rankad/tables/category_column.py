@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +39,9 @@ class CategoryColumn:
         How many others nominal rows had. They share an indicator; where there were none, others are strange.
     boolean : bool
         Whether these are "true" and "false".
+    edge : float
+        The share of nominal rows whose word would be one of the others, had they not been there. Rows to come
+        have the others so much more often: which words are frequent enough was chance.
     """
 
     kind: ClassVar[str] = "category"
@@ -46,6 +49,7 @@ class CategoryColumn:
     categories: tuple[str | None, ...]
     n_other: int
     boolean: bool
+    edge: float = 0.0
 
     @classmethod
     def learn(cls, series: pl.Series, min_count: int, *, asked_for: bool = False) -> Learned:
@@ -90,7 +94,9 @@ class CategoryColumn:
         ]
         instead = np.zeros(column.width)
         instead[-1] = INDICATOR
-        return Learned(column, _rows_of(text, lonely), _rows_of(text, fallen), instead)
+        moved = _rows_of(text, fallen)
+        column = replace(column, edge=moved.size / len(text))
+        return Learned(column, _rows_of(text, lonely), moved, instead)
 
     @property
     def width(self) -> int:

@@ -308,6 +308,11 @@ def _names(header: str, delimiter: str, file: str) -> list[str]:
             f"{file}, line 1: a quote in the column names is never closed. Put a name that has quotes in "
             f"quotes, and double those inside."
         )
+    if 2 * sum(not name.strip() for name in names) >= len(names) > 2:
+        raise TableError(
+            f"{file}, line 1: names for {sum(bool(name.strip()) for name in names)} of {len(names)} columns. "
+            f"The first line must name them all: remove titles above it."
+        )
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not name.strip():

@@ -201,7 +201,7 @@ def _of_formatted(
         doubts += _with_and_without_unit(series, words, form)
     if form.accounting:
         doubts.append("(1) and 1- are taken as -1")
-    if found.odd.size and (disguised := missing_in_disguise(values)):
+    if doubts and (disguised := missing_in_disguise(values)):
         doubts.append(disguised)
     inner = of_numbers(name, values, min_count) if not found.odd.size else Understood(name, "number")
     if inner.kind != "number" and not form.unit and form.decimal == ".":

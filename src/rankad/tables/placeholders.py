@@ -63,7 +63,8 @@ def placeholder_among(values: Floats) -> Placeholder | None:
             continue
         others = values[values != value]
         n = values.size - others.size
-        if others.size < _ENOUGH or not n:
+        if not _differ(others):
+            # Few different values are a scale, of which each is what it is: -1, 0 and 1.
             continue
         width = float(np.subtract(*np.quantile(others, [0.9, 0.1])))
         gap = float(np.abs(others - value).min())
@@ -76,9 +77,14 @@ def placeholder_among(values: Floats) -> Placeholder | None:
         if gap > _NEAR * width and often and code:
             return Placeholder(value, n, "lies apart from all others")
         alone = value < 0 <= others.min() and value == np.floor(value)
-        if alone and n >= (2 if code else _SEVERAL) and np.unique(others[:1000]).size >= _ENOUGH:
+        if alone and n >= (2 if code else _SEVERAL):
             return Placeholder(value, n, "is the only one below zero")
     return None
+
+
+def _differ(values: Floats) -> bool:
+    """Tell whether there are many different values."""
+    return any(np.unique(some).size >= _ENOUGH for some in (values[:1000], values))
 
 
 def _is_code(value: float) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "NOT_CONSTANT",
     "NOT_EMPTY",
     "NOT_POSITIVE",
+    "NO_CLOCK",
     "NO_NUMBER",
     "NO_TIME",
     "Learned",
@@ -41,6 +42,7 @@ MISSING_HERE = "missing, but in no nominal row"
 INFINITE = "infinite"
 NO_NUMBER = "not a number, as nominal cells are"
 NO_TIME = "not a time, as nominal cells are"
+NO_CLOCK = "a date without the time of day, which nominal cells have"
 NOT_CONSTANT = "other than the one value of all nominal rows"
 NEW_VALUE = "not among the few values of nominal rows"
 NOT_POSITIVE = "of a sign that no nominal value has"
