@@ -96,3 +96,33 @@ def test_a_column_is_not_taken_for_a_row():
 def test_a_row_that_lacks_a_column_says_which(detector):
     with pytest.raises(ValueError, match="lacks 'color'"):
         detector.predict({"size": 1.0, "n": 2, "on": True})
+
+
+def test_intervals_and_periods_of_pandas_are_categories_and_times():
+    bins = pandas.cut(np.linspace(0, 3, 60), [-1, 1, 2, 3])
+    months = pandas.period_range("2024-01", periods=60, freq="M")
+    table = as_frame(pandas.DataFrame({"bin": bins, "array": bins.astype(object), "month": months}))
+    assert table["bin"].cast(polars.String).unique(maintain_order=True).to_list() == [
+        "(-1, 1]",
+        "(1, 2]",
+        "(2, 3]",
+    ]
+    assert table["array"].dtype == polars.String
+    assert table["month"][:2].to_list() == [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 2, 1)]
+    gaps = pandas.Series(months).where(np.arange(60) > 0)
+    assert as_frame(pandas.DataFrame({"m": gaps}))["m"][:2].to_list() == [None, datetime.datetime(2024, 2, 1)]
+
+
+def test_what_must_be_read_first_is_said():
+    with pytest.raises(TypeError, match=r"got LazyFrame; pass what its collect\(\) returns"):
+        as_frame(polars.LazyFrame({"a": [1]}))
+    with pytest.raises(TypeError, match="got str; read the file first"):
+        as_frame("pumps.csv")
+
+
+def test_a_column_of_nearly_the_same_name_is_asked_about(detector):
+    renamed = FRAME.rename({FRAME.columns[0]: f" {FRAME.columns[0].upper()}"})
+    with pytest.raises(
+        ValueError, match=rf"Is ' {FRAME.columns[0].upper()}' it\? Name it '{FRAME.columns[0]}'"
+    ):
+        detector.p_values(renamed)
