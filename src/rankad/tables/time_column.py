@@ -79,7 +79,7 @@ class TimeColumn:
         alone = absent if absent.size == 1 else absent[:0]
         column = cls(series.name, parts_of(without_placeholder(times)), absent.size > 0, format, odd_words)
         words = single_words(series, odd_words, column._unreadable(series, times))
-        bare = column._bare(series)
+        bare = column._bare(series, times)
         alone = np.unique(np.concatenate([alone, words.alone, bare if bare.size == 1 else bare[:0]]))
         return Learned(replace(column, any_word=words.any_word, bare_dates=bare.size > 0), alone)
 
@@ -120,7 +120,7 @@ class TimeColumn:
             rows = rows[~series.cast(pl.String).gather(rows).is_in(self.odd_words).to_numpy()]
         return rows
 
-    def _bare(self, series: pl.Series) -> Ints:
+    def _bare(self, series: pl.Series, times: pl.Series) -> Ints:
         """Return the rows with a date and no time of day, where hours are learned from."""
         if "hour" not in self.parts or self.format.epoch or {"compact", "clock"} & set(self.format.orders):
             return np.empty(0, dtype=np.int64)
@@ -129,7 +129,7 @@ class TimeColumn:
         if not is_text(series.dtype):
             return np.empty(0, dtype=np.int64)
         bare = ~series.cast(pl.String).str.contains(":", literal=True)
-        return np.flatnonzero((bare.fill_null(False) & self.times(series).is_not_null()).to_numpy())
+        return np.flatnonzero((bare.fill_null(False) & times.is_not_null()).to_numpy())
 
     def encode(self, series: pl.Series, out: Floats) -> list[Strange]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
@@ -138,7 +138,7 @@ class TimeColumn:
         wrong = self._unreadable(series, times)
         strange = strange_cells(series, wrong, NO_TIME)
         if not self.bare_dates:
-            strange += strange_cells(series, self._bare(series), NO_CLOCK)
+            strange += strange_cells(series, self._bare(series, times), NO_CLOCK)
         if not self.missing:
             gone = absent.copy()
             gone[wrong] = False

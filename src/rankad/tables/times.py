@@ -168,11 +168,17 @@ def recognize_times(words: pl.Series, *, day_first: bool | None = None) -> Recog
     >>> recognize_times(pl.Series(["03/04/2024", "25/12/2024"]))
     RecognizedTime(format=TimeFormat(orders=('dmy',), epoch=''), odd=array([], dtype=int64), ambiguous=False)
     """
-    read = {order: _read(words, order).is_not_null().to_numpy() for order in ORDERS}
-    ambiguous = False
     slashes = words.str.contains("/", literal=True).to_numpy()
+    none = np.zeros(len(words), dtype=np.bool_)
+    read = {
+        order: _read(words, order).is_not_null().to_numpy()
+        if "slashed" not in order or slashes.any()
+        else none
+        for order in ORDERS
+    }
+    ambiguous = False
     for order in ("dmy short", "mdy short"):
-        # These are for those with slashes, too, where days may have one digit.
+        # Cells with slashes are for the orders named after them, where days may have one digit.
         read[order] &= ~slashes
     for short in ("", " short", " slashed short"):
         days, months = read["dmy" + short], read["mdy" + short]
