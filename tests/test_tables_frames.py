@@ -126,3 +126,8 @@ def test_a_column_of_nearly_the_same_name_is_asked_about(detector):
         ValueError, match=rf"Is ' {FRAME.columns[0].upper()}' it\? Name it '{FRAME.columns[0]}'"
     ):
         detector.p_values(renamed)
+
+
+def test_a_table_without_names_is_asked_about(detector):
+    with pytest.raises(ValueError, match="Does the first line of the table name its columns"):
+        detector.p_values(FRAME.rename({name: f"{at}.5" for at, name in enumerate(FRAME.columns)}))

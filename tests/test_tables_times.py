@@ -153,3 +153,12 @@ def test_years_of_two_digits(cells, orders):
     found = recognize_times(pl.Series(cells))
     assert (found.format.orders, found.odd.size, found.ambiguous) == (orders, 0, False)
     assert found.format.read(pl.Series(cells)).dt.year().to_list() == [2024] * len(cells)
+
+
+def test_months_have_no_weekday():
+    months = [datetime.datetime(2020 + at // 12, at % 12 + 1, 1) for at in range(40)]
+    assert parts_of(pl.Series(months)) == ("month",)
+    assert parts_of(pl.Series([month + datetime.timedelta(days=1) for month in months])) == (
+        "weekday",
+        "month",
+    )
