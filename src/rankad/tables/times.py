@@ -227,7 +227,7 @@ def parts_of(times: pl.Series) -> tuple[str, ...]:
     clock_only = least >= 0 and most < 86_400e6
     found = fractions(present)
     varying = {part: np.unique(found[part]).size > 1 for part in PARTS}
-    if varying["month"] and bool((present.dt.day() == 1).all()):
+    if varying["month"] and not varying["hour"] and bool((present.dt.day() == 1).all()):
         # Months: on which weekday they begin says nothing about them.
         varying["weekday"] = False
     if clock_only:
