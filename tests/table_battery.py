@@ -702,6 +702,113 @@ def ids_by_their_last_word(rng):
     return Table({name: Column(codes[:, at].tolist(), "category!") for at, name in enumerate(names.split())})
 
 
+# ------------------------------------------------------------------------------ values for missing ones
+
+
+def with_some(rng, cells, word, share=0.05):
+    """Put a word into some cells, the first excepted."""
+    return [word if at and rng.random() < share else cell for at, cell in enumerate(cells)]
+
+
+@table
+def placeholders_of_sensors(rng):
+    """One column for every usual way to write that nothing was measured."""
+    words = "-999 -9999.0 9999 999.9 65535 -200 1e30"
+    temperatures = [f"{v:.1f}" for v in rng.normal(20, 2, size=N)]
+    return Table(
+        {
+            f"t{at}": Column(with_some(rng, temperatures, word), "number!")
+            for at, word in enumerate(words.split())
+        }
+    )
+
+
+@table
+def minus_one_for_none(rng):
+    counts = rng.integers(0, 400, size=N).tolist()
+    return one(with_some(rng, counts, -1), "number!", typed=True)
+
+
+@table
+def ages_with_99(rng):
+    return one(with_some(rng, rng.integers(18, 66, size=N).tolist(), 99), "number!", typed=True)
+
+
+@table
+def one_placeholder(rng):
+    cells = floats(rng)
+    cells[7] = -9999.0
+    return one(cells, "number!", typed=True)
+
+
+@table
+def placeholders_among_odd_cells(rng):
+    return one(with_some(rng, with_some(rng, [str(v) for v in floats(rng)], "-999"), "ERR"), "number!")
+
+
+@table
+def idle_and_signed(rng):
+    """Values that come again and are measured all the same."""
+    power = np.round(rng.normal(1_500, 20, size=N), 1)
+    idle = rng.random(N) < 0.3
+    return Table(
+        {
+            "off": Column(np.where(idle, 0.0, power).tolist(), "number"),
+            "standby": Column(np.where(idle, 5.0, power).tolist(), "number"),
+            "direction": Column(rng.integers(-1, 2, size=N).tolist(), "number"),
+            "celsius": Column(floats(rng, 0.0, 8.0), "number"),
+            "score": Column(np.clip(rng.normal(80, 15, size=N).round(), 0, 99).tolist(), "number"),
+            "tail": Column(rng.standard_cauchy(size=N).round(2).tolist(), "number"),
+        },
+        typed=True,
+    )
+
+
+@table
+def placeholder_dates(rng):
+    times = [f"{t:%Y-%m-%d}" for t in moments(rng, days=60)]
+    return Table(
+        {
+            "ended": Column(with_some(rng, times, "9999-12-31", 0.3), "time!"),
+            "left": Column(with_some(rng, times, "1900-01-01"), "time!"),
+        }
+    )
+
+
+@table
+def typed_placeholder_dates(rng):
+    times = [t.date() for t in moments(rng, days=60)]
+    return one(with_some(rng, times, datetime.date(1970, 1, 1)), "time!", typed=True)
+
+
+@table
+def counters_of_three_devices(rng):
+    return one([10_000 * (1 + at % 3) + at // 3 for at in range(N)], "id!", x=Column(floats(rng), "number"))
+
+
+@table
+def with_and_without_factor(rng):
+    values, shares = rng.normal(4_700, 500, size=N), rng.normal(0.45, 0.05, size=N)
+    short = rng.random(N) < 0.3
+    return Table(
+        {
+            "users": Column(
+                [f"{v / 1e3:.1f}k" if s else f"{v:.0f}" for v, s in zip(values, short, strict=True)],
+                "number!",
+            ),
+            "share": Column(
+                [f"{v:.0%}" if s else f"{v:.2f}" for v, s in zip(shares, short, strict=True)], "number!"
+            ),
+        }
+    )
+
+
+@table
+def columns_named_as_polars_names_its_own(rng):
+    words = rng.choice(["eco", "boost"], size=N).tolist()
+    return Table({name: Column(words, "category") for name in ("count", "rows", "word", "words", "unit")})
+
+
 # ------------------------------------------------------------------------------ times
 
 
@@ -767,6 +874,18 @@ def dates_and_a_word(rng):
 @table
 def short_years(rng):
     return one([f"{t:%d.%m.%y}" for t in moments(rng)], "time!")
+
+
+@table
+def american_short_years(rng):
+    times = moments(rng)
+    return one([f"{t.month}/{t.day}/{t:%y}" for t in times], "time!", midnight(times[0]))
+
+
+@table
+def months_in_words_and_short_years(rng):
+    times = moments(rng)
+    return one([f"{t:%d-%b-%y}" for t in times], "time!", midnight(times[0]))
 
 
 @table

@@ -396,3 +396,54 @@ def test_identity_changes_with_the_file(tmp_path: Path) -> None:
     assert file_identity(path)["sha256"] != first["sha256"]
     with pytest.raises(TableError, match="Cannot open"):
         file_identity(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n', "\ufeffsep=;\n", "SEP=;\n"])
+def test_a_first_line_may_name_the_delimiter(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes((line + "a;b,c\n1,5;x\n2,5;y\n").encode())
+    with open_table(path) as table:
+        assert table.columns == ["a", "b,c"]
+        assert [row for frame in table for row in frame.rows()] == [("1,5", "x"), ("2,5", "y")]
+        position = table.position
+    with open_table(path, start=position) as table:
+        assert list(table) == []
+
+
+ROWS = [{"a": at, "b": "x"} for at in range(9)]
+WRAPPED = {
+    "one array": ({"rows": ROWS[:2]}, r"whose 'rows' is an array of 2 objects.*jq '\.\[\"rows\"\]'"),
+    "with more": ({"n": 9, "data": ROWS}, r"whose 'data' is an array of 9 objects"),
+    "columns": ({"a": [*range(9)], "b": ["x"] * 9}, r"holds columns of cells.*orient='records'"),
+    "split": ({"columns": ["a"], "index": [0], "data": [[1]]}, r"names and rows apart.*orient='records'"),
+    "by name": (
+        {f"r{at}": row for at, row in enumerate(ROWS)},
+        r"one JSON object for 9 rows.*jq '\[\.\[\]\]'",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRAPPED)
+def test_an_object_that_holds_a_table_is_no_row(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "t.json"
+    made, message = WRAPPED[what]
+    path.write_text(json.dumps(made))
+    with pytest.raises(TableError, match=message):
+        open_table(path)
+
+
+def test_one_row_may_have_lists_in_its_cells(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json.dumps({"id": 7, "tags": ["a", "b"], "items": [{"sku": 1}, {"sku": 2}]}))
+    with open_table(path) as table:
+        assert sum(frame.height for frame in table) == 1
+
+
+def test_other_formats_say_what_to_do(tmp_path: Path) -> None:
+    for name, message in (
+        ("t.ods", "is an OpenDocument sheet, which is not read. Save it as CSV"),
+        ("t.pkl", "is a pickle"),
+    ):
+        (tmp_path / name).write_bytes(b"PK\x03\x04 and more")
+        with pytest.raises(TableError, match=message):
+            open_table(tmp_path / name)

@@ -78,7 +78,7 @@ def test_a_list_of_rows_is_a_table(detector):
     np.testing.assert_array_equal(detector.p_values(rows), detector.p_values(FRAME))
     assert as_frame([{"a": 1, "b": "x"}, {"b": "y"}]).rows() == [(1, "x"), (None, "y")]
     for wrong in ([1, 2], "text", None, [{"a": 1}, 2], []):
-        with pytest.raises(TypeError, match=r"a list of dicts, got \w+\.$"):
+        with pytest.raises(TypeError, match=r"a list of dicts, got \w+(; read the file .*)?\.$"):
             as_frame(wrong)
     with pytest.raises(TypeError, match=r"got ndarray; name the columns of an array"):
         as_frame(np.zeros((3, 2)))
@@ -96,3 +96,38 @@ def test_a_column_is_not_taken_for_a_row():
 def test_a_row_that_lacks_a_column_says_which(detector):
     with pytest.raises(ValueError, match="lacks 'color'"):
         detector.predict({"size": 1.0, "n": 2, "on": True})
+
+
+def test_intervals_and_periods_of_pandas_are_categories_and_times():
+    bins = pandas.cut(np.linspace(0, 3, 60), [-1, 1, 2, 3])
+    months = pandas.period_range("2024-01", periods=60, freq="M")
+    table = as_frame(pandas.DataFrame({"bin": bins, "array": bins.astype(object), "month": months}))
+    assert table["bin"].cast(polars.String).unique(maintain_order=True).to_list() == [
+        "(-1, 1]",
+        "(1, 2]",
+        "(2, 3]",
+    ]
+    assert table["array"].dtype == polars.String
+    assert table["month"][:2].to_list() == [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 2, 1)]
+    gaps = pandas.Series(months).where(np.arange(60) > 0)
+    assert as_frame(pandas.DataFrame({"m": gaps}))["m"][:2].to_list() == [None, datetime.datetime(2024, 2, 1)]
+
+
+def test_what_must_be_read_first_is_said():
+    with pytest.raises(TypeError, match=r"got LazyFrame; pass what its collect\(\) returns"):
+        as_frame(polars.LazyFrame({"a": [1]}))
+    with pytest.raises(TypeError, match="got str; read the file first"):
+        as_frame("pumps.csv")
+
+
+def test_a_column_of_nearly_the_same_name_is_asked_about(detector):
+    renamed = FRAME.rename({FRAME.columns[0]: f" {FRAME.columns[0].upper()}"})
+    with pytest.raises(
+        ValueError, match=rf"Is ' {FRAME.columns[0].upper()}' it\? Name it '{FRAME.columns[0]}'"
+    ):
+        detector.p_values(renamed)
+
+
+def test_a_table_without_names_is_asked_about(detector):
+    with pytest.raises(ValueError, match="Does the first line of the table name its columns"):
+        detector.p_values(FRAME.rename({name: f"{at}.5" for at, name in enumerate(FRAME.columns)}))

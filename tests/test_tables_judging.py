@@ -155,3 +155,24 @@ def test_a_time_that_goes_on_is_no_move(few_folds):
     detector.encoder_ = replace(detector.encoder_, columns=columns)
     verdict = judged(detector, night)
     assert not any(column.column == "hour" and column.moved for column in verdict.columns)
+
+
+def test_rare_words_of_fresh_rows_are_no_move():
+    """Which words are frequent enough was chance: fresh rows have "(other)" more often than nominal ones."""
+
+    def words(n):
+        numbers = [f"w{word}" for word in rng.integers(0, 130, size=n)]
+        return pl.DataFrame({"x": rng.normal(size=n), "word": numbers})
+
+    moved = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        with pytest.warns(UserWarning, match="column 'word'"):
+            detector = TableDetector(RankAD(**QUICK)).fit(words(500))
+        edge = next(column.edge for column in detector.encoder_.columns if column.name == "word")
+        assert 0.05 < edge < 0.5
+        fresh, watch = words(300), Watch(detector, 0.05)
+        watch.add(fresh, 0, np.asarray(detector.p_values(fresh)))
+        moved += any(column.moved for column in watch.verdict().columns)
+    # One table in a hundred may be said to be off: the chance of two of eight is below 0.3 %.
+    assert moved <= 1

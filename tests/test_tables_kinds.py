@@ -1,5 +1,6 @@
 """Understanding columns: nothing is taken for what it is not without a warning that names it."""
 
+import datetime
 import re
 
 import numpy as np
@@ -78,6 +79,8 @@ ORDINARY = [
     "iso_dates",
     "measurements_named_after_what_has_ids",
     "months_in_words_and_years",
+    "idle_and_signed",
+    "columns_named_as_polars_names_its_own",
 ]
 
 
@@ -149,6 +152,64 @@ def test_two_spellings_of_one_number_are_named():
     assert "one is written as '1.1' and as '1.10': taken as a category" in said
     # Many different numbers are measured.
     assert doubt_of([f"{v / 10}" for v in range(50, 0, -1)] + ["1.10", "4.50"]) == ""
+
+
+def test_a_placeholder_is_named_with_its_cells_and_what_settles_it():
+    rng = np.random.default_rng(0)
+    cells = [
+        -999.0 if at % 20 == 3 else value for at, value in enumerate(rng.normal(20, 2, size=200).round(1))
+    ]
+    said = understand(pl.Series("c", cells), typed=True)
+    assert (said.kind, said.sure) == ("number", "unsure")
+    assert "-999 stands in 10 of 200 cells and lies far from all others" in said.doubt
+    assert "leave these cells empty" in said.doubt
+    assert "--number c (numbers=['c'])" in said.doubt
+    assert understand(pl.Series("c", cells), typed=True, told=Told(numbers=["c"])).doubt == ""
+    assert understand(pl.Series("c", cells).replace(-999.0, None), typed=True).doubt == ""
+
+
+def test_cells_with_and_without_a_factor_are_named_with_what_they_are_taken_as():
+    said = doubt_of(["45%", "0.47", "44%", "0.41"] * 10)
+    assert "'%' stands in 20 cells (row 1: '45%', taken as 45)" in said
+    assert "not in others (row 2: '0.47', taken as 0.47)" in said
+
+
+def test_a_placeholder_does_not_lengthen_the_time_that_rows_span():
+    days = [datetime.date(2024, 3, 1) + datetime.timedelta(days=at % 50) for at in range(200)]
+    filled = [datetime.date(9999, 12, 31) if at % 4 == 0 else day for at, day in enumerate(days)]
+    parts = [
+        learn_encoder(pl.DataFrame({"c": cells, "x": range(200)}), Told(numbers=["x"]), min_count=5)
+        .encoder.columns[0]
+        .parts
+        for cells in (days, filled)
+    ]
+    assert parts == [("weekday",), ("weekday",)]
+
+
+def rows_doubted(frame):
+    return learn_encoder(Untyped(frame.cast(pl.String)), Told(), min_count=5).doubts
+
+
+def test_a_line_of_sums_at_the_end_is_named():
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame({"day": ["Mon", "Tue"] * 50, "sold": rng.normal(50, 9, size=100).round(2)})
+    assert rows_doubted(rows) == ()
+    sums = pl.DataFrame({"day": ["Total"], "sold": [float(rows["sold"].sum())]})
+    (said,) = rows_doubted(pl.concat([rows, sums]))
+    assert "the last row, 101, looks like a line of sums" in said
+    assert "column 'day' has 'Total' there" in said
+    (said,) = rows_doubted(pl.concat([rows, sums.with_columns(day=pl.lit("Mon"))]))
+    assert "in column 'sold' it is the sum of all rows above" in said
+    # A word that comes elsewhere, too, is one of the table's.
+    total = rows.with_columns(day=pl.Series(["Total", "Tue"] * 50)).reverse()
+    assert rows_doubted(total) == ()
+
+
+def test_rows_without_any_cell_are_named():
+    rows = pl.DataFrame({"a": ["1.5", "2.5"] * 20 + [None, None], "b": ["x", "y"] * 20 + [None, None]})
+    (said,) = rows_doubted(rows)
+    assert "2 rows of the table (row 41, 42) have no cell that is filled" in said
+    assert rows_doubted(rows.with_columns(b=pl.col("b").fill_null("x"))) == ()
 
 
 def test_the_row_that_is_named_is_no_number():

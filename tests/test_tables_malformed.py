@@ -24,10 +24,10 @@ def read(path: Path, **options: object) -> int:
 BAD_CSV = {
     "empty": (b"", r"is empty; a table begins with a line of column names"),
     "blank": (b"\n\r\n\n", "is empty"),
-    "short row": (b"a,b\n1,2\n3\n4,5\n", r"line 3: 1 cells where the header has 2"),
+    "short row": (b"a,b\n1,2\n3\n4,5\n", r"line 3: 1 cell where the header has 2"),
     "long row": (b"a,b\n1,2\n3,4,5\n", r"line 3: 3 cells where the header has 2"),
-    "short row after lines in cells": (b'a,b\n1,"x\n\ny"\n3\n', r"line 5: 1 cells"),
-    "short row after blank lines": (b"a,b\n\n\n1,2\n\n3\n", r"line 6: 1 cells"),
+    "short row after lines in cells": (b'a,b\n1,"x\n\ny"\n3\n', r"line 5: 1 cell"),
+    "short row after blank lines": (b"a,b\n\n\n1,2\n\n3\n", r"line 6: 1 cell"),
     "short row, quoted": (b'a,b,c\n1,2,3\n"3,4",5\n', r"line 3: .*do not fit the header's 3 columns"),
     "long row, quoted": (b'a,b,c\n1,2,3\n"3,4",5,6,7\n', r"line 3: .*\(too few or too many cells\)"),
     "latin-1 cell": (
@@ -39,6 +39,13 @@ BAD_CSV = {
     "utf-16 without mark": ("a,b\n1,2\n".encode("utf-16-le"), r"line 1: a NUL byte"),
     "NUL": (b"a,b\n1,2\n3,\0\n", r"line 3: a NUL byte"),
     "twice the same name": (b"a,b,a\n1,2,3\n", r"two columns are called 'a'"),
+    "no name at the end": (b"a,b,\n1,2,\n", r"column 3 has no name.*delimiter at the end of every line"),
+    "a title over columns": (b"Pumps,,\na,b,c\n1,2,3\n", r"names for 1 of 3 columns.*remove titles"),
+    "a title": (b"Pumps\na,b,c\n1,2,3\n", r"line 2: 3 cells where the first line has 1.*remove titles"),
+    "a remark at the end": (b"a,b\n1,2\nSource: us\n", r"line 3: 1 cell .*remove it if it is a remark"),
+    "HTML": (b"<html>\n<table>\n", r"it begins as HTML does; save the table as CSV"),
+    "JSON": (b'[{"a": 1}]\n', r"it begins as JSON does; give the format \(--format json\)"),
+    "an archive": (b"PK\x03\x04,b\n1,2\n", r"it begins as an archive does"),
     "no name": (b",b\n1,2\n", r"column 1 has no name.*index=False"),
     "quote in a name": (b'a,5" pipe\n1,2\n3,4\n', r"line 1: a quote in the column names is never closed"),
     "quote in a name, and later": (b'a,5" pipe\n1,2\n3,"4"\n5,"\n', r"line 1: a quote in the column names"),
@@ -71,7 +78,7 @@ def test_the_line_is_told_deep_in_a_large_file(tmp_path: Path) -> None:
     path.write_text("\n".join(["a,b", *lines]))
     expected = 2 + 15_000 + sum(i % 7 == 0 for i in range(15_000))
     for batch_bytes in (1000, 1 << 20):
-        with pytest.raises(TableError, match=rf"line {expected}: 1 cells"):
+        with pytest.raises(TableError, match=rf"line {expected}: 1 cell"):
             read(path, batch_bytes=batch_bytes)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankad.tables.strange import MISSING_HERE, NO_TIME, Strange
+from rankad.tables.strange import MISSING_HERE, NO_CLOCK, NO_TIME, Strange
 from rankad.tables.time_column import TimeColumn
 from rankad.tables.times import TimeFormat, epoch_unit, parts_of, recognize_times
 
@@ -122,3 +122,43 @@ def test_times_of_all_types_are_the_same():
     assert column.times(pl.Series([MOMENT.date()])).to_list() == [datetime.datetime(2024, 12, 31)]
     with pytest.raises(ValueError, match="column 't' must hold times"):
         column.times(pl.Series("t", [[1]]))
+
+
+def test_a_date_without_its_time_of_day_is_strange_where_hours_are_learned_from():
+    cells = [f"{time:%d.%m.%Y %H:%M}" for time in every(500, hours=7)]
+    column = TimeColumn.learn(pl.Series("t", cells), TimeFormat(("dmy",))).column
+    out = np.empty((2, column.width))
+    found = column.encode(pl.Series("t", ["01.02.2024", "01.02.2024 07:00"]), out)
+    assert found == [Strange(0, "t", NO_CLOCK, "01.02.2024")]
+    day = datetime.date(2024, 2, 1)
+    assert column.encode(pl.Series("t", [day, day]), out) == [Strange(r, "t", NO_CLOCK, day) for r in (0, 1)]
+    # Where nominal rows have such cells, they are nothing special; a single one would be strange to them.
+    mixed = TimeColumn.learn(pl.Series("t", [*cells, "01.02.2024", "02.02.2024"]), TimeFormat(("dmy",)))
+    assert mixed.column.encode(pl.Series("t", ["01.02.2024"]), np.empty((1, mixed.column.width))) == []
+    assert TimeColumn.learn(pl.Series("t", [*cells, "01.02.2024"]), TimeFormat(("dmy",))).alone.tolist() == [
+        500
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "orders"),
+    [
+        (["3/1/24", "3/21/24", "10/11/24"], ("mdy slashed short",)),
+        (["21/3/24", "1/3/24 14:05"], ("dmy slashed short",)),
+        (["01-Mar-24", "2 Apr 24"], ("dmy in words short",)),
+        (["01.03.24", "21.03.24"], ("dmy short",)),
+    ],
+)
+def test_years_of_two_digits(cells, orders):
+    found = recognize_times(pl.Series(cells))
+    assert (found.format.orders, found.odd.size, found.ambiguous) == (orders, 0, False)
+    assert found.format.read(pl.Series(cells)).dt.year().to_list() == [2024] * len(cells)
+
+
+def test_months_have_no_weekday():
+    months = [datetime.datetime(2020 + at // 12, at % 12 + 1, 1) for at in range(40)]
+    assert parts_of(pl.Series(months)) == ("month",)
+    assert parts_of(pl.Series([month + datetime.timedelta(days=1) for month in months])) == (
+        "weekday",
+        "month",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -74,6 +74,7 @@ def compare_columns(
     n_alone: int = 0,
     n_fitted: int | None = None,
     trimmed: float = 0.0,
+    more: Mapping[int, float] | None = None,
 ) -> list[Shift]:
     """Compare each column of a table with nominal rows by the statistic of Kolmogorov and Smirnov.
 
@@ -93,6 +94,8 @@ def compare_columns(
     trimmed : float
         The share of nominal rows that are not among those given because they lie far from the others: so much
         of every distance is theirs.
+    more : mapping of int to float, optional
+        Indicators that rows to come may have so much more often than nominal rows have.
 
     Returns
     -------
@@ -117,7 +120,10 @@ def compare_columns(
         distance, p_value = _share_difference(n_strange, len(rows), n_alone, n_fitted)
         usual = rows[~odd]
         for column in columns:
-            gap = max(largest_difference(nominal[:, column], usual[:, column]) - trimmed, 0.0)
+            gap = largest_difference(nominal[:, column], usual[:, column])
+            if more and column in more and len(usual) and usual[:, column].mean() > nominal[:, column].mean():
+                gap -= more[column]
+            gap = max(gap - trimmed, 0.0)
             # Typical values stand for strange cells, so that there is nothing to compare them by.
             n_both = len(nominal) * len(usual) / (len(nominal) + len(usual)) if len(usual) else 0.0
             p_value = min(p_value, float(kolmogorov(math.sqrt(n_both) * gap)))

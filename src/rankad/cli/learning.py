@@ -98,6 +98,7 @@ def read_whole(table: str, meter: Meter, **how: str | None) -> Whole:
         frame = pl.concat(frames, how="vertical_relaxed")
     if not reader.typed:
         _warn_of_no_header(reader.name, frame.columns)
+        _warn_of_one_column(reader.name, frame)
     return Whole(frame, reader.typed, reader.name, reader.format, reader.delimiter)
 
 
@@ -111,3 +112,19 @@ def _warn_of_no_header(table: str, names: Sequence[str]) -> None:
             f"must name the columns. If it does not, write such a line before it.",
             stacklevel=2,
         )
+
+
+def _warn_of_one_column(table: str, frame: pl.DataFrame) -> None:
+    """Say that the only column may be several, if its name and its cells have as many of some separator."""
+    if frame.width > 1:
+        return
+    name = frame.columns[0].strip()
+    cells = frame.to_series().drop_nulls().head(100).str.strip_chars()
+    for mark in ",;|^~: \t":
+        if mark in name and (cells.str.count_matches(mark, literal=True) == name.count(mark)).all():
+            warnings.warn(
+                f"{table} has one column only, {name!r}, and every cell has as many {mark!r} as its name: if "
+                f"that is what separates columns, say --delimiter {mark!r}.",
+                stacklevel=2,
+            )
+            return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +39,9 @@ class CategoryColumn:
         How many others nominal rows had. They share an indicator; where there were none, others are strange.
     boolean : bool
         Whether these are "true" and "false".
+    edge : float
+        The share of nominal rows whose word would be one of the others, had they not been there. Rows to come
+        have the others so much more often: which words are frequent enough was chance.
     """
 
     kind: ClassVar[str] = "category"
@@ -46,6 +49,7 @@ class CategoryColumn:
     categories: tuple[str | None, ...]
     n_other: int
     boolean: bool
+    edge: float = 0.0
 
     @classmethod
     def learn(cls, series: pl.Series, min_count: int, *, asked_for: bool = False) -> Learned:
@@ -55,8 +59,9 @@ class CategoryColumn:
         """
         boolean = series.dtype == pl.Boolean or (series.dtype == pl.String and all_booleans(series))
         text = read_words(series, known=TRUE_OR_FALSE if boolean else (), boolean=boolean)
-        counted = text.value_counts(sort=True, name="rows").sort("rows", text.name, descending=[True, False])
-        counts = dict(zip(counted[text.name].to_list(), counted["rows"].to_list(), strict=True))
+        # The column's own name could be that of what polars adds.
+        counted = text.alias("word").value_counts(name="rows").sort("rows", "word", descending=[True, False])
+        counts = dict(zip(counted["word"].to_list(), counted["rows"].to_list(), strict=True))
 
         def least_of(n_rows: int) -> int:
             return 1 if boolean else min_count if asked_for else least_count(n_rows, min_count)
@@ -89,7 +94,9 @@ class CategoryColumn:
         ]
         instead = np.zeros(column.width)
         instead[-1] = INDICATOR
-        return Learned(column, _rows_of(text, lonely), _rows_of(text, fallen), instead)
+        moved = _rows_of(text, fallen)
+        column = replace(column, edge=moved.size / len(text))
+        return Learned(column, _rows_of(text, lonely), moved, instead)
 
     @property
     def width(self) -> int:

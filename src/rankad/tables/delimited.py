@@ -21,6 +21,18 @@ __all__ = ["DELIMITERS", "DelimitedReader"]
 
 DELIMITERS = (",", ";", "\t", "|")
 _PIECE = 1 << 16
+# A first line that names the delimiter, as Excel writes and reads it: sep=;
+_NO_TABLES = {
+    "[{": "JSON does; give the format (--format json)",
+    '{"': "JSON does; give the format (--format json)",
+    "<!doctype": "HTML does; save the table as CSV",
+    "<html": "HTML does; save the table as CSV",
+    "<table": "HTML does; save the table as CSV",
+    "<?xml": "XML does; save the table as CSV",
+    "pk\x03\x04": "an archive does, or a workbook; unpack it, or give the format (--format excel)",
+    "%pdf-": "PDF does; save the table as CSV",
+}
+_DELIMITER_LINE = re.compile(r'^"?sep=([^\w\s"]|\t)"?[,;\t|]*$', re.IGNORECASE)
 
 
 class DelimitedReader(TableReader):
@@ -57,6 +69,10 @@ class DelimitedReader(TableReader):
         self._stream, self.compressed = stream, stream.compressed
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=True)
         header = _header_text(self._blocks)
+        if said := _DELIMITER_LINE.match(header):
+            # Excel writes it, and takes it for no row.
+            delimiter = delimiter or said[1]
+            header = _header_text(self._blocks)
         self.delimiter = sniffed(header) if delimiter is None else delimiter
         self.columns = _names(header, self.delimiter, self.name)
         self._parse = _Parser(self.columns, self.delimiter)
@@ -133,9 +149,16 @@ class DelimitedReader(TableReader):
             return f"byte 0x{byte:02x} is not UTF-8 text; {likely_encoding(byte)}."
         cells = text.count(self.delimiter) + 1
         if cells != len(self.columns) and '"' not in text:
+            if len(self.columns) == 1:
+                return (
+                    f"{cells} cells where the first line has 1 (delimiter {self.delimiter!r}). The first "
+                    f"line must name the columns: remove titles and comments above it, or give the delimiter "
+                    f"if it is another."
+                )
+            cells_word = "1 cell" if cells == 1 else f"{cells} cells"
             return (
-                f"{cells} cells where the header has {len(self.columns)} (delimiter {self.delimiter!r}). "
-                f"Correct the row, or give the delimiter if it is another."
+                f"{cells_word} where the header has {len(self.columns)} (delimiter {self.delimiter!r}). "
+                f"Correct the row, remove it if it is a remark, or give the delimiter if it is another."
             )
         return (
             f"the quotes and cells of this row do not fit the header's {len(self.columns)} columns "
@@ -261,6 +284,9 @@ def _header_text(blocks: RecordBlocks) -> str:
             f"{name}, line 1: byte 0x{byte:02x} in the column names is not UTF-8 text; "
             f"{likely_encoding(byte)}."
         ) from error
+    for beginning, what in _NO_TABLES.items():
+        if header.lstrip().lower().startswith(beginning):
+            raise TableError(f"{name} is no CSV: it begins as {what}.")
     header = header.rstrip("\r\n")
     if "\r" in header:
         raise TableError(
@@ -282,12 +308,21 @@ def _names(header: str, delimiter: str, file: str) -> list[str]:
             f"{file}, line 1: a quote in the column names is never closed. Put a name that has quotes in "
             f"quotes, and double those inside."
         )
+    if 2 * sum(not name.strip() for name in names) >= len(names) > 2:
+        raise TableError(
+            f"{file}, line 1: names for {sum(bool(name.strip()) for name in names)} of {len(names)} columns. "
+            f"The first line must name them all: remove titles above it."
+        )
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not name.strip():
             raise TableError(
-                f"{file}, line 1: column {place} has no name. Name it (pandas leaves the index without one; "
-                f"write with index=False)."
+                f"{file}, line 1: column {place} has no name. "
+                + (
+                    "Name it, or remove the delimiter at the end of every line."
+                    if 1 < place == len(names)
+                    else "Name it (pandas leaves the index without one; write with index=False)."
+                )
             )
         if name in seen:
             raise TableError(f"{file}, line 1: two columns are called {name!r}. Rename one.")

@@ -230,9 +230,9 @@ class TableDetector(CalibratedDetector):
         )
         learned = learn_encoder(X if isinstance(X, Untyped) else table, told, min_count=self.min_count)
         encoder, alone = learned.encoder, learned.alone
-        for note in encoder.notes:
-            if note.doubt:
-                warnings.warn(note.doubt, ColumnWarning, stacklevel=4)
+        for doubt in (*learned.doubts, *(note.doubt for note in encoder.notes)):
+            if doubt:
+                warnings.warn(doubt, ColumnWarning, stacklevel=4)
         rows = encoder.encode(table).rows
         fitted = clone(detector)
         if self._alpha is not None:

@@ -142,7 +142,8 @@ class TableEncoder:
         if absent:
             raise ValueError(
                 f"the table lacks {listed(absent)}, which the detector was fitted with; it has "
-                f"{listed(table.columns) or 'no columns'}."
+                f"{listed(table.columns) or 'no columns'}. "
+                f"{_renaming(absent, table.columns, len(self.columns))}"
             )
         # Column by column in memory, so that each is written in one go; detectors take rows.
         encoded = np.empty((table.height, self.n_encoded), order="F")
@@ -241,6 +242,17 @@ class TableEncoder:
             raise ValueError(f"categories names {min(wrong)!r:.200}, which is not stored as one.")
         notes = () if schema < _SCHEMA else read_notes(stored.get("notes"))
         return cls(columns, ids, dropped, n_rows, n_alone, categories, notes)
+
+
+def _renaming(absent: Sequence[str], there: Sequence[str], n_columns: int) -> str:
+    """Say what to do about columns that are not there: maybe they are, with other blanks or capitals."""
+    alike = {name.strip().casefold(): name for name in there}
+    for name in absent:
+        if found := alike.get(name.strip().casefold()):
+            return f"Is {found!r} it? Name it {name!r} then, letter by letter."
+    if len(absent) == n_columns > 1:
+        return "Does the first line of the table name its columns?"
+    return "Add it, rename the column that it is, or fit without it."
 
 
 def is_plain(column: Column) -> bool:

@@ -102,7 +102,11 @@ def _whole(stream: ByteStream) -> bytes:
             f"{stream.name} is of Excel's old format (.xls). Save it as .xlsx, or the sheet as CSV."
         )
     if not data.startswith(_ZIP):
-        raise TableError(f"{stream.name} cannot be read as an Excel workbook (.xlsx): it is something else.")
+        raise TableError(
+            f"{stream.name} cannot be read as an Excel workbook (.xlsx): it is something else. If it is "
+            f"text, as much that is called .xls, give its format (--format csv); else save it as .xlsx or "
+            f"CSV."
+        )
     with blamed_on(f"{stream.name} cannot be read as an Excel workbook (is it damaged or cut off?)"):
         _check_archive(zipfile.ZipFile(io.BytesIO(data)), stream.name)
     return bytes(data)

@@ -62,6 +62,23 @@ _MAGIC = {
     b"\x93NUMPY": "npy",
     b"PK": "npz",
 }
+# What people have tables in, and what is not read.
+_OTHERS = {
+    ".ods": "an OpenDocument sheet",
+    ".xlsb": "a binary Excel workbook",
+    ".numbers": "a Numbers sheet",
+    ".pdf": "a PDF page",
+    ".pkl": "a pickle, which could run anything",
+    ".pickle": "a pickle, which could run anything",
+    ".rds": "a file of R",
+    ".sav": "a file of SPSS",
+    ".dta": "a file of Stata",
+    ".sas7bdat": "a file of SAS",
+    ".h5": "an HDF5 file",
+    ".db": "a database",
+    ".sqlite": "a database",
+    ".zip": "an archive",
+}
 
 
 def open_table(
@@ -183,9 +200,12 @@ def _json_reader(stream: ByteStream, batch_bytes: int, start: Mapping[str, Any] 
         stream.through(ArrayLines(stream.name))
         return JsonArrayReader(stream, batch_bytes=batch_bytes, start=start)
     if re.match(rb"\{\s*\n", head) or re.match(rb'\{\s*"[^"]*"\s*:\s*\[\s*\n', head):
+        key = re.search(rb'"([^"\\]+)"\s*:\s*\[\s*\{', head)
+        name = key[1].decode(errors="replace") if key else "rows"
         raise TableError(
             f"{stream.name} holds one JSON object over several lines; a table is an array of objects, or one "
-            f"object a line. Take the array out of it: jq -c '.rows[]' OLD > NEW if it is called rows."
+            f"object a line. Take the array out of it: jq -c '.{name}[]' OLD > NEW"
+            + ("." if key else " if it is called rows.")
         )
     if re.match(rb'\{\s*"[^"]*"\s*:\s*\{\s*"0"\s*:', head) and b"\n{" not in head:
         raise TableError(
@@ -216,6 +236,9 @@ def _sniffed(stream: ByteStream) -> str:
     head = stream.peek(64)
     if is_workbook(head):
         return "excel"
+    suffix = Path(stream.name).suffix.lower()
+    if what := _OTHERS.get(suffix):
+        raise TableError(f"{stream.name} is {what}, which is not read. Save it as CSV, Parquet or .xlsx.")
     for magic, format in _MAGIC.items():
         if head.startswith(magic):
             return format

@@ -12,7 +12,7 @@ from rankad._arrays import Ints
 from rankad.tables.errors import shown
 from rankad.tables.marks import Points, groups_in_doubt, points_among_whole_numbers, stray_groups
 
-__all__ = ["KNOWN_UNITS", "PLAIN", "NumberFormat", "Recognized", "recognize"]
+__all__ = ["KNOWN_UNITS", "MULTIPLES", "PLAIN", "NumberFormat", "Recognized", "recognize"]
 
 _CURRENCY = (
     r"[€$£¥₹₽]|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|AUD|CAD|BRL|ZAR|Fr\.|kr\.?|Rs\.?|R\$|US\$"
@@ -34,6 +34,8 @@ m3 m² m³ cm2 cm3 m3/h m³/h l/min L/min l/h l/s kg/h kg/m3 mol ppm ppb B kB KB
 Mbit/s MB/s lx lm cd pH bpm mmHg pcs
 """
 KNOWN_UNITS = frozenset(_UNITS.split())
+# What stands for a factor, so that a cell without it is likely another number.
+MULTIPLES = frozenset(["%", "‰", "k", "K", "M", "G", "bn", "mn", "Mio", "Mrd"])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -61,7 +62,13 @@ def as_frame(table: Any) -> pl.DataFrame:
     if library == "pyarrow" and hasattr(table, "column_names"):
         _check_names(table.column_names)
         return _of_arrow(table)
-    advice = "; name the columns of an array, as in dict(zip(names, X.T))" if hasattr(table, "shape") else ""
+    advice = ""
+    if hasattr(table, "shape"):
+        advice = "; name the columns of an array, as in dict(zip(names, X.T))"
+    elif isinstance(table, pl.LazyFrame):
+        advice = "; pass what its collect() returns"
+    elif isinstance(table, (str, os.PathLike)):
+        advice = "; read the file first, as with polars.read_csv, or use the command rankad"
     raise TypeError(
         f"a table must be a polars or pandas DataFrame, a pyarrow Table, a dict of columns or a list of "
         f"dicts, got {type(table).__name__}{advice}."
@@ -183,6 +190,8 @@ def _series(name: str, values: Any) -> pl.Series:
         values = values.astype(object).where(values.notna(), None)
     try:
         cells = values.tolist() if hasattr(values, "tolist") else list(values)
+        if type(next((cell for cell in cells if cell is not None), None)).__module__ == "pandas":
+            cells = [_known(cell) for cell in cells]
         series = _of_cells(name, cells)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise ValueError(
@@ -190,6 +199,13 @@ def _series(name: str, values: Any) -> pl.Series:
             f"them, or drop it."
         ) from error
     return series.cast(pl.String).cast(pl.Categorical) if category else series
+
+
+def _known(cell: Any) -> Any:
+    """Return what polars knows for what only pandas has: intervals as text, periods as their first moment."""
+    if hasattr(cell, "start_time"):
+        return cell.start_time.to_pydatetime()
+    return str(cell) if hasattr(cell, "closed_left") else cell
 
 
 def _of_cells(name: str, cells: list[Any]) -> pl.Series:

@@ -22,6 +22,8 @@ _BLANK_COLONS = (b" :", b"\t:", b"\r:")
 # With more, to look for every name takes longer than to parse the rows.
 _FEW_COLUMNS = 64
 _LONGEST_INTEGER = 40
+# So many objects are rows and no cell.
+_MANY_OBJECTS = 8
 # A high half without a low one, the other way about, or an escaped backslash that makes it hard to tell.
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -81,6 +83,8 @@ class JsonLinesReader(TableReader):
         self._text = set[str]()
         self._ready = self._parse(block)
         self.columns = self._ready.columns
+        if self._ready.height == 1 and (what := wrapped_table(self._ready)):
+            raise TableError(f"{self.name} holds {what}")
         if not self.columns:
             raise TableError(f"{self.name}, {self.place} 1: objects without keys make no table.")
         self._text = {name for name, kind in self._ready.schema.items() if kind == pl.String}
@@ -186,6 +190,45 @@ class JsonLinesReader(TableReader):
 
     def _raise_at(self, line: int, what: str) -> NoReturn:
         raise TableError(f"{self.name}, {self.place} {line}: {what}. Correct or remove the {self.place}.")
+
+
+def wrapped_table(row: pl.DataFrame) -> str:
+    """Say of one object that it likely holds a table, and how to get it out; nothing where it does not.
+
+    >>> wrapped_table(pl.DataFrame({"n": [2], "rows": ['[{"a": 1}, {"a": 2}]']}))
+    ''
+    >>> wrapped_table(pl.DataFrame({"rows": ['[{"a": 1}, {"a": 2}]']}))[:45]
+    "one JSON object, whose 'rows' is an array of "
+    """
+    cells = {}
+    for name, cell in zip(row.columns, row.row(0), strict=True):
+        if isinstance(cell, str) and cell[:1] in ("[", "{"):
+            try:
+                cells[name] = json.loads(cell)
+            except (ValueError, RecursionError):
+                continue
+    expected = "; a table is an array of objects, or one object a line."
+    arrays = {n: v for n, v in cells.items() if isinstance(v, list) and v}
+    for name, cell in arrays.items():
+        # A row may have a short list of objects in one of its cells.
+        if all(isinstance(each, dict) for each in cell) and (row.width == 1 or len(cell) >= _MANY_OBJECTS):
+            return (
+                f"one JSON object, whose {name!r} is an array of {len(cell):,} objects{expected} Write that "
+                f"array alone: jq '.[{json.dumps(name)}]' OLD > NEW, or in Python "
+                f"json.dump(json.load(open(OLD))[{name!r}], open(NEW, 'w'))."
+            )
+    if {"columns", "data"} <= arrays.keys() and all(isinstance(each, list) for each in arrays["data"]):
+        return f"names and rows apart{expected} pandas writes it by to_json(NAME, orient='records')."
+    if len(cells) == row.width > 0:
+        sizes = {len(cell) for cell in cells.values()}
+        if len(arrays) == row.width and len(sizes) == 1 and min(sizes) >= _MANY_OBJECTS:
+            return f"columns of cells{expected} pandas writes it by to_json(NAME, orient='records')."
+        if not arrays and row.width >= _MANY_OBJECTS:
+            return (
+                f"one JSON object for {row.width:,} rows, by their names{expected} Write an array of them: "
+                f"jq '[.[]]' OLD > NEW."
+            )
+    return ""
 
 
 class _RepeatedKey(ValueError):

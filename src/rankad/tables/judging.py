@@ -12,7 +12,7 @@ import polars as pl
 
 from rankad._arrays import Bools, Floats, Ints
 from rankad.shifts import NumberShift, Shift, compare_columns, describe_numbers, is_like
-from rankad.tables.columns import Strange
+from rankad.tables.columns import CategoryColumn, Strange
 from rankad.tables.sampling import RowSample, SampledRows
 from rankad.verdict import COLUMN_LEVEL, Verdict, judge
 from rankad.volumes import PValueSummary, chance_of
@@ -36,6 +36,8 @@ _UNMOVED = 0.05
 _MOST_NAMED = 5
 # Less than this share of nominal numbers is beyond either edge.
 _EDGE = 0.002
+# How much more of rare words is allowed for, as a multiple of what is to be expected.
+_EDGES = 1.5
 
 How: TypeAlias = Literal[
     "strange", "missing", "swapped", "category", "time", "beyond", "together", "constant", "goes on",
@@ -224,7 +226,15 @@ class _Compared:
         known = dict(zip(encoder.names, encoder.groups, strict=True))
         groups = [() if name in times else known.get(name, ()) for name in names]
         trimmed = len(getattr(detector.detector_, "trimmed_rows_", ())) / encoder.n_rows
-        shifts = compare_columns(nominal, rows, groups, strange, encoder.n_alone, encoder.n_rows, trimmed)
+        # Of a category with rare words, the last indicator is theirs.
+        more = {
+            known[column.name][-1]: _EDGES * column.edge
+            for column in encoder.columns
+            if isinstance(column, CategoryColumn) and column.edge
+        }
+        shifts = compare_columns(
+            nominal, rows, groups, strange, encoder.n_alone, encoder.n_rows, trimmed, more
+        )
         frames = encoder.decode(rows), encoder.decode(nominal)
         return cls(names, shifts, rows, strange, cells, frames, times)
 

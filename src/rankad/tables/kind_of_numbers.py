@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats
+from rankad.tables.placeholders import placeholder_among
 from rankad.tables.times import TimeFormat, epoch_unit
 from rankad.tables.understood import Understood, option, settle
 from rankad.tables.whole_numbers import (
@@ -22,7 +23,7 @@ from rankad.tables.whole_numbers import (
 )
 from rankad.tables.words import least_count
 
-__all__ = ["of_numbers"]
+__all__ = ["missing_in_disguise", "of_numbers"]
 
 # By their names, whole numbers that are no amounts.
 _ID_NAMES = frozenset(
@@ -46,6 +47,33 @@ _TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
 
 def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
     """Say what a column of numbers is: a measurement, a counter, a time, codes."""
+    found = _of_numbers(name, numbers, min_count)
+    if found.kind != "number" or found.doubt:
+        return found
+    doubt = missing_in_disguise(numbers)
+    if not doubt:
+        return found
+    return found._replace(
+        sure="unsure",
+        why=found.why or "one value may stand for missing ones",
+        doubt=f"column {name!r} is taken as a number: {doubt}. If it is measured like the others, say "
+        f"{option(name, 'number')}.",
+    )
+
+
+def missing_in_disguise(numbers: Floats) -> str:
+    """Say that one value may stand for missing ones, and what to do; nothing where none does."""
+    values = numbers[np.isfinite(numbers)]
+    found = placeholder_among(values)
+    if found is None:
+        return ""
+    return (
+        f"{found.value:.15g} stands in {found.n_cells:,} of {values.size:,} cells and {found.why}; if it "
+        f"stands for a missing value, leave these cells empty, since as a number it hides what the others do"
+    )
+
+
+def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
     values = numbers[np.isfinite(numbers)]
     if not values.size or values.min() == values.max():
         return Understood(name, "number")

@@ -9,10 +9,11 @@ import polars as pl
 
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import shown
-from rankad.tables.formats import KNOWN_UNITS, PLAIN, NumberFormat, Recognized, recognize
-from rankad.tables.kind_of_numbers import of_numbers
+from rankad.tables.formats import KNOWN_UNITS, MULTIPLES, PLAIN, NumberFormat, Recognized, recognize
+from rankad.tables.kind_of_numbers import missing_in_disguise, of_numbers
 from rankad.tables.marks import Points, points_among_whole_numbers
 from rankad.tables.numbers import all_numbers, parse
+from rankad.tables.placeholders import placeholder_time
 from rankad.tables.times import RecognizedTime, TimeFormat, recognize_times
 from rankad.tables.understood import (
     Told,
@@ -28,7 +29,7 @@ from rankad.tables.understood import (
 from rankad.tables.whole_numbers import ENOUGH, all_whole, leading_zeros
 from rankad.tables.words import MOST_CATEGORIES, has_value, least_count
 
-__all__ = ["of_text", "of_words"]
+__all__ = ["missing_time", "of_text", "of_words"]
 
 # A column is of numbers, or of times, with a few odd cells if at least this share can be read so.
 _MOSTLY = 0.5
@@ -197,13 +198,11 @@ def _of_formatted(
     if form.unit and form.unit not in KNOWN_UNITS:
         doubts.append(f"{shown(form.unit)} is taken for a unit")
     if form.unit and form.bare:
-        n_bare = int((~words.str.contains(form.unit, literal=True)).sum())
-        if n_bare > found.odd.size:
-            doubts.append(
-                f"{form.unit!r} stands in some cells and not in others, which are taken as the same"
-            )
+        doubts += _with_and_without_unit(series, words, form)
     if form.accounting:
         doubts.append("(1) and 1- are taken as -1")
+    if doubts and (disguised := missing_in_disguise(values)):
+        doubts.append(disguised)
     inner = of_numbers(name, values, min_count) if not found.odd.size else Understood(name, "number")
     if inner.kind != "number" and not form.unit and form.decimal == ".":
         return inner
@@ -213,12 +212,32 @@ def _of_formatted(
     odd = odd_words_of(words, found.odd)
     sure = (
         "unsure"
-        if found.rival is not None or found.in_doubt.size or found.odd.size > 0.1 * len(words)
+        if found.rival is not None
+        or found.in_doubt.size
+        or found.odd.size > 0.1 * len(words)
+        or (form.unit in MULTIPLES and form.bare)
         else "likely"
     )
     return Understood(
         name, "number", sure, why, doubt + settle(name, "number", "category"), form, odd_words=odd
     )
+
+
+def _with_and_without_unit(series: pl.Series, words: pl.Series, form: NumberFormat) -> list[str]:
+    """Name cells with the unit and without, which are read alike: 4.7k beside 5612, 45% beside 0.45."""
+    numbers = form.read(words)
+    written = words.str.contains(form.unit, literal=True)
+    without = np.flatnonzero((~written & numbers.is_not_null()).to_numpy())
+    with_unit = np.flatnonzero((written & numbers.is_not_null()).to_numpy())
+    if not without.size or not with_unit.size:
+        return []
+    one, other = int(with_unit[0]), int(without[0])
+    return [
+        f"{form.unit!r} stands in {counted(with_unit.size, 'cell')} "
+        f"({cells_of(series, words, with_unit[:1])}, taken as {numbers[one]:.15g}) and not in others "
+        f"({cells_of(series, words, without[:1])}, taken as {numbers[other]:.15g}): if these are not alike, "
+        f"write all with it, or none"
+    ]
 
 
 def _either(words: pl.Series, form: NumberFormat, rival: NumberFormat, name: str) -> str:
@@ -278,6 +297,8 @@ def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Und
             f"{shown(words[0])} could have the day or the month first and is taken with the day first: "
             f"--day-first (day_first=True) says so, --month-first (day_first=False) the other"
         )
+    if disguised := missing_time(form.read(words)):
+        doubts.append(disguised)
     if len(form.orders) > 1:
         doubts.append(f"times are written in several ways ({form.describe()})")
     if any("short" in order for order in form.orders):
@@ -293,6 +314,18 @@ def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Und
         return Understood(name, "time", "sure", form.describe(), time=form)
     doubt = f"column {name!r} is taken as a time: {'; '.join(doubts)}. {settle(name, 'time', 'category')}"
     return Understood(name, "time", "likely", form.describe(), doubt, time=form, odd_words=odd)
+
+
+def missing_time(times: pl.Series) -> str:
+    """Say that one time may stand for missing ones, and what to do; nothing where none does."""
+    found = placeholder_time(times)
+    if found is None:
+        return ""
+    when = pl.Series([int(found.value)]).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d")[0]
+    return (
+        f"{when} stands in {found.n_cells:,} of {len(times.drop_nulls()):,} cells and {found.why}; if it "
+        f"stands for a missing time, leave these cells empty"
+    )
 
 
 def _may_be_durations(words: pl.Series, form: TimeFormat) -> bool:
@@ -315,7 +348,7 @@ def of_words(series: pl.Series, min_count: int, *, odd: Ints | None = None) -> U
     name = series.name
     words = series.cast(pl.String).filter(has_value(series))
     n_numbers = 0 if odd is None else len(words) - odd.size
-    counts = words.value_counts(sort=True)["count"]
+    counts = words.alias("word").value_counts(name="rows", sort=True)["rows"]
     different = len(counts)
     if int(counts[0]) < least_count(len(series), min_count):
         unique = different == len(words)
@@ -358,14 +391,14 @@ def _of_rare_words(series: pl.Series, words: pl.Series, min_count: int) -> Under
     None where rare words are few, or have no digits that could measure something.
     """
     name, least = series.name, least_count(len(series), min_count)
-    counted_words = words.value_counts(sort=True, name="rows")
+    counted_words = words.alias("word").value_counts(sort=True, name="rows")
     rows = counted_words["rows"].to_numpy()
     rare = (rows < least) | (np.arange(rows.size) >= MOST_CATEGORIES)
     n_rare, n_rows = int(rare.sum()), int(rows[rare].sum())
     if not n_rare or all_numbers(words):
         # Of plain numbers among words, more is said elsewhere.
         return None
-    different = counted_words[words.name]
+    different = counted_words["word"]
     digits = different.str.contains(r"\d").to_numpy()
     measures = (
         rows.size >= _LEAST_WORDS
@@ -395,6 +428,7 @@ def _alike_but_for_digits(different: pl.Series) -> bool:
     shapes = (
         different.str.replace(_HEXADECIMAL, "0")
         .str.replace_all(r"\d+", "0")
+        .alias("word")
         .value_counts(sort=True, name="words")["words"]
     )
     return int(shapes[0]) >= _NEARLY_ALIKE * len(different)

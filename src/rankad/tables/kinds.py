@@ -12,10 +12,10 @@ import polars as pl
 from rankad.tables.errors import shown
 from rankad.tables.formats import recognize
 from rankad.tables.kind_of_numbers import of_numbers
-from rankad.tables.kind_of_text import of_text, of_words
+from rankad.tables.kind_of_text import missing_time, of_text, of_words
 from rankad.tables.numbers import all_numbers, is_text, parse
 from rankad.tables.times import TimeFormat, epoch_unit, recognize_times
-from rankad.tables.understood import ColumnWarning, Told, Understood, odd_words_of
+from rankad.tables.understood import ColumnWarning, Told, Understood, odd_words_of, settle
 from rankad.tables.words import all_booleans, has_value
 
 __all__ = ["ColumnWarning", "Told", "Understood", "understand"]
@@ -64,7 +64,11 @@ def understand(
             )
         return Understood(name, "category", why="as asked for")
     if kind.is_temporal() and not isinstance(kind, pl.Duration):
-        return Understood(name, "time", time=TimeFormat())
+        disguised = missing_time(TimeFormat().read(series))
+        if not disguised:
+            return Understood(name, "time", time=TimeFormat())
+        doubt = f"column {name!r} is taken as a time: {disguised}. {settle(name, 'time', 'category')}"
+        return Understood(name, "time", "likely", "one time may stand for missing ones", doubt)
     if kind == pl.Boolean or isinstance(kind, (pl.Categorical, pl.Enum)):
         return of_words(series, min_count) if is_text(kind) else Understood(name, "category")
     if isinstance(kind, pl.Duration):

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankad._arrays import Floats, Ints
 from rankad.tables.columns import CategoryColumn, EmptyColumn, Learned, NumberColumn, TimeColumn
+from rankad.tables.doubtful_rows import doubtful_rows
 from rankad.tables.encoding import TableEncoder, is_plain
 from rankad.tables.errors import listed
 from rankad.tables.frames import Untyped, as_frame
@@ -55,12 +56,15 @@ class LearnedEncoder(NamedTuple):
         The rows that would be encoded otherwise.
     lonely : tuple of str
         The columns in which rows would be strange, the most rows first.
+    doubts : tuple of str
+        What is to be said of rows that are likely none.
     """
 
     encoder: TableEncoder
     alone: Ints
     moved: list[Moved]
     lonely: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
@@ -106,7 +110,13 @@ def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
         tuple(Note(u.name, u.kind, u.sure, u.why, u.doubt) for u in understood),
     )
     lonely = sorted((found for found in learned if found.alone.size), key=lambda found: -found.alone.size)
-    return LearnedEncoder(encoder, alone, moved, tuple(found.column.name for found in lonely))
+    return LearnedEncoder(
+        encoder,
+        alone,
+        moved,
+        tuple(found.column.name for found in lonely),
+        tuple(doubtful_rows(table, columns)),
+    )
 
 
 def _understand_all(

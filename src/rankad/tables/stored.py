@@ -118,11 +118,18 @@ def _column(stored: Any, old: bool) -> Column:
             _time_format(name, stored.get("format")),
             read_names(f"odd_words of column {name!r}", stored.get("odd_words")),
             _flag(name, stored, "any_word"),
+            # Of models that did not ask, it is not known.
+            _flag(name, {"bare_dates": True, **stored}, "bare_dates"),
         )
     if kind == CategoryColumn.kind:
         n_other = read_count(f"n_other of column {name!r}", stored.get("n_other"))
         boolean = _flag(name, stored, "boolean")
-        return CategoryColumn(name, _categories(name, stored.get("categories"), boolean), n_other, boolean)
+        # Older models do not have it.
+        edge = _number(name, {"edge": 0.0, **stored}, "edge")
+        if not 0 <= edge <= 1:
+            raise ValueError(f"edge of column {name!r} must be from 0 to 1, got {edge!r}.")
+        categories = _categories(name, stored.get("categories"), boolean)
+        return CategoryColumn(name, categories, n_other, boolean, edge)
     if kind == EmptyColumn.kind:
         return EmptyColumn(name)
     raise ValueError(f"column {name!r} is of the kind {_shown(kind)}, which this rankad does not know.")

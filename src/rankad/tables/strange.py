@@ -22,6 +22,7 @@ __all__ = [
     "NOT_CONSTANT",
     "NOT_EMPTY",
     "NOT_POSITIVE",
+    "NO_CLOCK",
     "NO_NUMBER",
     "NO_TIME",
     "Learned",
@@ -41,6 +42,7 @@ MISSING_HERE = "missing, but in no nominal row"
 INFINITE = "infinite"
 NO_NUMBER = "not a number, as nominal cells are"
 NO_TIME = "not a time, as nominal cells are"
+NO_CLOCK = "a date without the time of day, which nominal cells have"
 NOT_CONSTANT = "other than the one value of all nominal rows"
 NEW_VALUE = "not among the few values of nominal rows"
 NOT_POSITIVE = "of a sign that no nominal value has"
@@ -134,7 +136,8 @@ def single_words(series: pl.Series, odd_words: tuple[str, ...], unknown: Ints) -
     rows = unknown
     if odd_words:
         words = series.cast(pl.String)
-        counts = words.filter(words.is_in(odd_words)).value_counts()
+        # A column may well be called "count", as what polars adds is.
+        counts = words.filter(words.is_in(odd_words)).alias("word").value_counts()
         once = [word for word, n in counts.iter_rows() if n == 1]
         rows = np.union1d(rows, np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
     # Without one of them, there must still be so many.

@@ -12,9 +12,11 @@ import polars as pl
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import TableError
 from rankad.tables.numbers import is_text
+from rankad.tables.placeholders import without_placeholder
 from rankad.tables.strange import (
     INDICATOR,
     MISSING_HERE,
+    NO_CLOCK,
     NO_TIME,
     Learned,
     Strange,
@@ -49,6 +51,8 @@ class TimeColumn:
         Words in nominal cells that are no times; they count as missing.
     any_word : bool
         Whether any other word counts as missing, too, as nominal rows had many; else it is strange.
+    bare_dates : bool
+        Whether dates without the time of day may come; else they are strange where hours are learned from.
 
     Examples
     --------
@@ -65,6 +69,7 @@ class TimeColumn:
     format: TimeFormat
     odd_words: tuple[str, ...] = ()
     any_word: bool = False
+    bare_dates: bool = True
 
     @classmethod
     def learn(cls, series: pl.Series, format: TimeFormat, odd_words: tuple[str, ...] = ()) -> Learned:
@@ -72,9 +77,11 @@ class TimeColumn:
         times = format.read(series)
         absent = np.flatnonzero(times.is_null().to_numpy())
         alone = absent if absent.size == 1 else absent[:0]
-        column = cls(series.name, parts_of(times), absent.size > 0, format, odd_words)
+        column = cls(series.name, parts_of(without_placeholder(times)), absent.size > 0, format, odd_words)
         words = single_words(series, odd_words, column._unreadable(series, times))
-        return Learned(replace(column, any_word=words.any_word), np.union1d(alone, words.alone))
+        bare = column._bare(series, times)
+        alone = np.unique(np.concatenate([alone, words.alone, bare if bare.size == 1 else bare[:0]]))
+        return Learned(replace(column, any_word=words.any_word, bare_dates=bare.size > 0), alone)
 
     @property
     def width(self) -> int:
@@ -113,12 +120,25 @@ class TimeColumn:
             rows = rows[~series.cast(pl.String).gather(rows).is_in(self.odd_words).to_numpy()]
         return rows
 
+    def _bare(self, series: pl.Series, times: pl.Series) -> Ints:
+        """Return the rows with a date and no time of day, where hours are learned from."""
+        if "hour" not in self.parts or self.format.epoch or {"compact", "clock"} & set(self.format.orders):
+            return np.empty(0, dtype=np.int64)
+        if series.dtype == pl.Date:
+            return np.flatnonzero(series.is_not_null().to_numpy())
+        if not is_text(series.dtype):
+            return np.empty(0, dtype=np.int64)
+        bare = ~series.cast(pl.String).str.contains(":", literal=True)
+        return np.flatnonzero((bare.fill_null(False) & times.is_not_null()).to_numpy())
+
     def encode(self, series: pl.Series, out: Floats) -> list[Strange]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
         times = self.times(series)
         absent = times.is_null().to_numpy()
         wrong = self._unreadable(series, times)
         strange = strange_cells(series, wrong, NO_TIME)
+        if not self.bare_dates:
+            strange += strange_cells(series, self._bare(series, times), NO_CLOCK)
         if not self.missing:
             gone = absent.copy()
             gone[wrong] = False

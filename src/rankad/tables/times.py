@@ -42,6 +42,9 @@ _SHAPES = {
     "mdy": rf"^(?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}})[-/.](?P<year>\d{{4}}){_CLOCK}",
     "dmy short": rf"^(?P<day>\d{{2}})[-/.](?P<month>\d{{2}})[-/.](?P<year>\d{{2}}){_CLOCK}",
     "mdy short": rf"^(?P<month>\d{{2}})[-/.](?P<day>\d{{2}})[-/.](?P<year>\d{{2}}){_CLOCK}",
+    "dmy slashed short": rf"^(?P<day>\d{{1,2}})/(?P<month>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
+    "mdy slashed short": rf"^(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
+    "dmy in words short": rf"^(?P<day>\d{{1,2}})[-/ ]{_NAMED}[-/ ]'?(?P<year>\d{{2}}){_CLOCK}",
     "dmy in words": rf"^(?:[A-Za-z]{{3}},? )?(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
     rf"{_CLOCK}",
     "mdy in words": rf"^(?:[A-Za-z]{{3}},? )?{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
@@ -165,9 +168,19 @@ def recognize_times(words: pl.Series, *, day_first: bool | None = None) -> Recog
     >>> recognize_times(pl.Series(["03/04/2024", "25/12/2024"]))
     RecognizedTime(format=TimeFormat(orders=('dmy',), epoch=''), odd=array([], dtype=int64), ambiguous=False)
     """
-    read = {order: _read(words, order).is_not_null().to_numpy() for order in ORDERS}
+    slashes = words.str.contains("/", literal=True).to_numpy()
+    none = np.zeros(len(words), dtype=np.bool_)
+    read = {
+        order: _read(words, order).is_not_null().to_numpy()
+        if "slashed" not in order or slashes.any()
+        else none
+        for order in ORDERS
+    }
     ambiguous = False
-    for short in ("", " short"):
+    for order in ("dmy short", "mdy short"):
+        # Cells with slashes are for the orders named after them, where days may have one digit.
+        read[order] &= ~slashes
+    for short in ("", " short", " slashed short"):
         days, months = read["dmy" + short], read["mdy" + short]
         if day_first is not None:
             read.pop(("mdy" if day_first else "dmy") + short)
@@ -214,6 +227,9 @@ def parts_of(times: pl.Series) -> tuple[str, ...]:
     clock_only = least >= 0 and most < 86_400e6
     found = fractions(present)
     varying = {part: np.unique(found[part]).size > 1 for part in PARTS}
+    if varying["month"] and not varying["hour"] and bool((present.dt.day() == 1).all()):
+        # Months: on which weekday they begin says nothing about them.
+        varying["weekday"] = False
     if clock_only:
         return ("hour",) if varying["hour"] else ()
     return tuple(part for part in PARTS if varying[part] and days >= _LEAST_DAYS[part])

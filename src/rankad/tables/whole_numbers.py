@@ -29,6 +29,8 @@ _EXPECTED_PAIRS = 12.0
 # Codes are this many different values at most, each so often on average, in so small a part of the numbers
 # that they could be.
 _MOST_CODES, _EACH, _COVERED = 100, 10, 0.2
+# Of the values, in order, so many follow the one before in counters side by side.
+_FOLLOWING = 0.9
 _DIGITS = 6
 # Numbers of so many digits are names where most of them are of the order of the largest, as random ones are.
 _MANY_DIGITS, _MOST = 9, 0.8
@@ -105,9 +107,13 @@ def is_permutation(values: Floats) -> bool:
     (True, False)
     """
     n = values.size
-    if n < ENOUGH or np.unique(values).size < n:
+    different = np.unique(values)
+    if n < ENOUGH or different.size < n:
         return False
-    return bool(n * n / (2 * (float(values.max() - values.min()) + 1)) > _EXPECTED_PAIRS)
+    steps = np.diff(different)
+    # Several counters side by side, one of each device, say: each value is one more than another.
+    in_rows = float(np.mean(steps == 1)) >= _FOLLOWING
+    return in_rows or bool(n * n / (2 * (float(different[-1] - different[0]) + 1)) > _EXPECTED_PAIRS)
 
 
 def looks_like_names(values: Floats) -> bool:
