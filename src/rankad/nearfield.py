@@ -27,8 +27,8 @@ _VISITED = 4
 _FARTHEST, _MOST = 1e30, 1e15
 # Units smaller than one over this have no numbers left.
 _LARGEST_SCALE = 1e300
-# About a hub are at least so many rows, on average, or so many for every column: of many columns, to be near a
-# hub says little.
+# About a hub are at least so many rows on average, or so many for every column: where columns are many, to be
+# near a hub says little.
 _CELL, _CELL_A_COLUMN = 50, 5
 
 
