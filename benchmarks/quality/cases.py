@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from sklearn.datasets import make_moons
 
-from rankad._arrays import Floats
+from rankad._arrays import Floats, Ints
 
 __all__ = ["CASES", "Case", "breaks"]
 
@@ -132,7 +132,7 @@ def _ring(rng: Generator, n: int) -> Floats:
 
 
 def _moons(rng: Generator, n: int) -> Floats:
-    return np.asarray(make_moons(n, noise=0.05, random_state=int(rng.integers(2**31)))[0])
+    return np.asarray(make_moons(n, noise=0.1, random_state=int(rng.integers(2**31)))[0])
 
 
 def _between_moons(rng: Generator, n: int) -> Floats:
@@ -142,18 +142,20 @@ def _between_moons(rng: Generator, n: int) -> Floats:
     curve = np.concatenate([upper, [1.0, 0.5] - upper])
     box = rng.uniform([-1.5, -1.0], [2.5, 1.5], size=(20 * n, 2))
     gaps = np.linalg.norm(box[:, None] - curve, axis=2).min(axis=1)
-    return np.asarray(box[gaps > 0.2][:n])
+    return np.asarray(box[gaps > 0.3][:n])
 
 
 def _helix(rng: Generator, n: int) -> Floats:
     turn = rng.uniform(0, 6 * np.pi, size=n)
     return np.asarray(
-        np.column_stack([np.cos(turn), np.sin(turn), turn / 6]) + rng.normal(0, 0.05, size=(n, 3))
+        np.column_stack([np.cos(turn), np.sin(turn), turn / 6]) + rng.normal(0, 0.12, size=(n, 3))
     )
 
 
 def _between_turns(rng: Generator, n: int) -> Floats:
-    return _helix(rng, n) + np.column_stack([np.zeros((n, 2)), np.full(n, np.pi / 6)])
+    rows = _helix(rng, n)
+    rows[:, 2] += np.pi / 6
+    return rows
 
 
 def _noisier(rng: Generator, n: int) -> Floats:
@@ -176,7 +178,7 @@ def _rare_huge(rng: Generator, n: int) -> Floats:
 
 
 def _shifted_beside_huge(rng: Generator, n: int) -> Floats:
-    return _rare_huge(rng, n) + np.column_stack([5 * _directions(rng, n, 3), np.zeros(n)])
+    return np.asarray(_rare_huge(rng, n) + np.column_stack([5 * _directions(rng, n, 3), np.zeros(n)]))
 
 
 def _heavy(rng: Generator, n: int) -> Floats:
@@ -185,12 +187,12 @@ def _heavy(rng: Generator, n: int) -> Floats:
 
 def _all_off(rng: Generator, n: int) -> Floats:
     """Draw rows of which every column is off a little, and none much."""
-    return rng.uniform(2, 4, size=(n, 5)) * rng.choice([-1.0, 1.0], size=(n, 5))
+    return rng.uniform(2, 4, size=(n, 5)) * _signs(rng, 5 * n).reshape(n, 5)
 
 
 def _counts(rng: Generator, n: int) -> Floats:
     busy = rng.lognormal(0, 0.5, size=(n, 1))
-    return rng.poisson(busy * [0.3, 1.0, 3.0, 8.0, 15.0, 30.0]).astype(np.float64)
+    return np.asarray(rng.poisson(busy * [0.3, 1.0, 3.0, 8.0, 15.0, 30.0]), dtype=np.float64)
 
 
 def _other_counts(rng: Generator, n: int) -> Floats:
@@ -210,8 +212,8 @@ def _load(rng: Generator, n: int) -> Floats:
 
 def _load_of_another_hour(rng: Generator, n: int) -> Floats:
     rows = _load(rng, n)
-    # By day as by night, and the other way round.
-    away = 40.0 * np.where(rows[:, 3] > 50, -1.0, 1.0)
+    # Less by day, and more by night.
+    away = 15.0 * np.where(rows[:, 3] > 50, -1.0, 1.0)
     rows[:, 3] += away
     rows[:, 4] += 0.2 * away
     return rows
@@ -221,24 +223,27 @@ def _amounts(rng: Generator, n: int) -> Floats:
     return rng.lognormal([0.0, 3.0, 6.0, 2.0], [0.5, 1.0, 0.5, 1.0], size=(n, 4))
 
 
-def _tenfold(rng: Generator, n: int) -> Floats:
+def _sixfold(rng: Generator, n: int) -> Floats:
     rows = _amounts(rng, n)
     rows[np.arange(n), 2 * rng.integers(2, size=n)] *= 6.0
     return rows
 
 
 def _categories(rng: Generator, n: int) -> Floats:
-    """Draw two categories as columns of 0 and 1, of which the first decides the second, and two numbers."""
+    """Draw two categories as columns of 0 and 1, and two numbers.
+
+    The first category decides the second, but for one row in fifty.
+    """
     first = rng.choice(5, size=n, p=[0.4, 0.3, 0.2, 0.07, 0.03])
-    return _encoded(rng, first, first % 4)
+    return _encoded(rng, first, np.where(rng.random(n) < 0.02, rng.integers(4, size=n), first % 4))
 
 
-def _unseen_pairs(rng: Generator, n: int) -> Floats:
+def _rare_pairs(rng: Generator, n: int) -> Floats:
     first = rng.integers(5, size=n)
     return _encoded(rng, first, (first % 4 + rng.integers(1, 4, size=n)) % 4)
 
 
-def _encoded(rng: Generator, first: Floats, second: Floats) -> Floats:
+def _encoded(rng: Generator, first: Ints, second: Ints) -> Floats:
     numbers = rng.normal(size=(len(first), 2))
     return np.column_stack([np.eye(5)[first], np.eye(4)[second], numbers])
 
@@ -249,7 +254,7 @@ def _many_idle(rng: Generator, n: int) -> Floats:
 
 def _few_of_many(rng: Generator, n: int) -> Floats:
     rows = rng.normal(size=(n, 30))
-    rows[:, :3] += 4 * _signs(rng, 3 * n).reshape(n, 3)
+    rows[:, :3] += 3 * _signs(rng, 3 * n).reshape(n, 3)
     return rows
 
 
@@ -282,12 +287,12 @@ CASES = (
     ),
     Case(
         "ring",
-        "radius 1, noise 0.05; inside",
+        "radius 1, noise 0.05; inside, at 0.5 to 0.88",
         _ring,
-        lambda rng, n: _directions(rng, n, 2) * rng.uniform(0, 0.7, size=(n, 1)),
+        lambda rng, n: _directions(rng, n, 2) * rng.uniform(0.5, 0.88, size=(n, 1)),
     ),
-    Case("two moons", "noise 0.05; off both by 0.2 or more", _moons, _between_moons),
-    Case("helix", "three turns, noise 0.05; between two turns", _helix, _between_turns),
+    Case("two moons", "noise 0.1; off both by 0.3 or more", _moons, _between_moons),
+    Case("helix", "three turns, noise 0.12; between two turns", _helix, _between_turns),
     Case(
         "noise that grows",
         "along a curve; 6 local deviations off where it is quiet",
@@ -307,12 +312,12 @@ CASES = (
         _load,
         _load_of_another_hour,
     ),
-    Case("amounts", "four log-normal columns; one of two is sixfold", _amounts, _tenfold),
+    Case("amounts", "four log-normal columns; one of two is sixfold", _amounts, _sixfold),
     Case(
         "pairs of categories",
-        "nine columns of 0 and 1, two numbers; pairs never seen",
+        "nine columns of 0 and 1, two numbers; pairs that hardly any row has",
         _categories,
-        _unseen_pairs,
+        _rare_pairs,
     ),
     Case("volts, amperes, watts", "a product, noise 2 %; watts off by 25 %", _power, _wrong_power),
     Case(
@@ -321,7 +326,7 @@ CASES = (
         _rare_mode,
         lambda rng, n: rng.normal(10, 1, size=(n, 4)),
     ),
-    Case("three columns of thirty", "Gaussian; three moved by 4", _many_idle, _few_of_many),
+    Case("three columns of thirty", "Gaussian; three moved by 3", _many_idle, _few_of_many),
     Case(
         "five factors in 100 columns",
         "noise 0.5; ten columns of another row",
