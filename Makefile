@@ -36,10 +36,10 @@ experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into do
 bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 20 minutes)
 	$(PY) -m benchmarks --out docs/benchmarks
 
-quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about 30 minutes)
+quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about an hour)
 	$(PY) -m benchmarks.quality --out docs/quality --jobs $(JOBS)
 
-research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 20 minutes)
+research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 30 minutes)
 	$(PY) -m benchmarks.quality.research --out docs/quality --jobs $(JOBS)
 
 promises: $(TEST_ENV) ## count false alarms on laws made up to break the promise into docs/promises (about 30 minutes)

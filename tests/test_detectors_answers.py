@@ -1019,10 +1019,7 @@ def test_fit_predict_flags_no_more_of_wide_rows_than_asked_for(n, d):
 
 def test_fit_predict_of_a_split_judges_training_rows_left_out():
     rows = np.random.default_rng(0).normal(size=(120, 300))
-    assert np.mean(RankAD(0.1, calibration="split").fit_predict(rows) < 0) <= 0.15
-    detector = RankAD(0.1, calibration="split", **ALONE)
-    assert np.mean(detector.fit_predict(rows) < 0) <= 0.15
-    assert np.mean(detector.fit(rows).predict(rows) < 0) > 0.2, "these rows tell nothing otherwise"
+    assert np.mean(RankAD(0.1, calibration="split").fit_predict(rows) < 0) <= 0.1
 
 
 def test_fit_predict_finds_what_is_far_out():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.stats import betabinom, friedmanchisquare
 
 # The benchmarks are not installed with the package.
@@ -17,14 +18,18 @@ from benchmarks.quality import __main__ as command
 from benchmarks.quality import (
     alarms,
     bars,
+    cases,
     cells,
     comparison,
     contamination,
     methods,
     one_table,
+    report,
     sets,
     settings,
     splits,
+    spread,
+    synthetic,
 )
 from rankad.detectors import fitting
 from rankad.experiments.datasets import Dataset, DatasetError
@@ -202,6 +207,29 @@ def test_neighbour_distance_by_hand():
     assert detector.decision_function(np.array([[2.0], [5.0]])).tolist() == [1.5, 2.0]
 
 
+def test_robust_columns_by_hand():
+    train = np.array([[0.0, 5.0, 0.0], [1.0, 5.0, 0.0], [2.0, 5.0, 0.0], [3.0, 5.0, 0.0], [4.0, 5.0, 10.0]])
+    # Quartiles 1 and 3 are two apart; a column of one value keeps its unit; one of few others has spread 4.
+    found = methods._robust(train)(np.array([[6.0, 7.0, 4.0]]))
+    np.testing.assert_allclose(found, [[4 * 1.349 / 2, 2.0, 1.0]])
+
+
+def test_whitened_distances_are_mahalanobis_where_little_is_shrunk():
+    rng = np.random.default_rng(0)
+    train = rng.normal(size=(20_000, 2)) @ [[1.0, 0.9], [0.0, 0.3]]
+    inverse = np.linalg.inv(np.cov(train.T))
+    here, there = rng.normal(size=(5, 2)), rng.normal(size=(4, 2))
+    whiten = methods._whitened(train)
+    expected = cdist(here, there, "mahalanobis", VI=inverse)
+    np.testing.assert_allclose(cdist(whiten(here), whiten(there)), expected, rtol=0.01)
+
+
+def test_networks_are_left_out_with_a_note_where_torch_is_not_there():
+    told = any("LUNAR and DIF need torch, which was not there" in note for note in report.QUALITY.notes)
+    assert told == ("LUNAR" not in methods.METHODS) == ("DIF" not in methods.METHODS)
+    assert ("torch" in cells.libraries()) == ("LUNAR" in methods.METHODS)
+
+
 def test_peers_are_standardized_by_their_training_rows():
     train = np.array([[0.0, 3.0], [4.0, 3.0]])
     detector = peers.Detector(methods._of_pyod("seen", lambda seed: _Seen()), 1).fit(train)
@@ -351,10 +379,9 @@ def test_summary_by_hand():
 # ------------------------------------------------------------------------------------------------------ bars
 
 
-def _judged(ours, theirs, alarms_at, fall):
+def _judged(ours, theirs, alarms_at, wider=0.0, made_up=0.9, found=0.95):
     """Judge a run on two sets with two detectors; of three splits, two are compared on."""
-    values = np.column_stack([ours, theirs])
-    auc = comparison.Comparison(("a", "b"), (methods.RANKAD, methods.KNN), values)
+    auc = comparison.Comparison(("a", "b"), (methods.RANKAD, methods.KNN), np.column_stack([ours, theirs]))
     fired = [
         alarms.AlarmCell(
             "a", seed, alpha, round(alarms_at * alpha * 10_000), round(alpha * 2_000), 1_999, 10_000
@@ -362,22 +389,114 @@ def _judged(ours, theirs, alarms_at, fall):
         for alpha in settings.ALPHAS
         for seed in range(3)
     ]
-    lower = auc._replace(values=values - [fall, 0.02])
-    falls = contamination.Falls(auc, dict.fromkeys(settings.SHARES, lower))
-    return bars.judge(auc, fired, falls, range(2))
+    ranges = spread.Ranges(("a", "b"), np.array([0.1, 0.1 + wider]), np.array([0.1, 0.1]), 10)
+    values = np.array([[0.9, 0.5, 0.6], [made_up, 0.8, 0.9]])
+    compared = comparison.Comparison(("one", "two"), (methods.RANKAD, methods.KNN, "LOF"), values)
+    relations = synthetic.Synthetic(compared, {2.0: 1.0, synthetic.JUDGED: found})
+    return bars.judge(bars.Measured(auc, auc, fired, ranges, relations, range(2)))
 
 
 def test_bars_are_judged():
-    assert all(bar.met for bar in _judged([0.95, 0.95], [0.94, 0.94], 1.0, 0.01))
-    poor = _judged([0.95, 0.80], [0.94, 0.86], 1.9, 0.02)
-    assert not any(bar.met for bar in poor if not bar.what.startswith("Mean rank"))
-    assert [bar.found for bar in poor][:4] == [
-        "0.8750",
-        "0.8750; best peer k-NN 5, 0.9000",
+    assert all(bar.met for bar in _judged([0.95, 0.95], [0.94, 0.94], 1.0))
+    poor = _judged([0.95, 0.70], [0.94, 0.74], 1.9, 0.04, 0.84, 0.89)
+    assert not any(bar.met for bar in poor if not bar.what.startswith(("Mean rank", "Mean average prec")))
+    assert [bar.found for bar in poor][:7] == [
+        "0.8250",
+        "0.8250; best peer k-NN 5, 0.8400",
+        "0.8250",
+        "0.8250; best peer k-NN 5, 0.8400",
         "1.50; best peer k-NN 5, 1.50",
-        "0.0600, b",
+        "0.0400, b",
+        "0.0400, b",
     ]
-    assert poor[7].found == "100.0 %, 9 of 9 (6 of 6 on the splits of the comparison)"
+    # Average precision has a lower bar, and the same figures meet that.
+    assert [bar.met for bar in poor][2:4] == [True, False]
+    assert [bar.found for bar in poor][-3:] == [
+        "100.0 %, 9 of 9 (6 of 6 on the splits of the comparison)",
+        "0.0600, two",
+        "89.0 % (100.0 % at 2)",
+    ]
+
+
+def test_the_bars_of_false_alarms_are_tighter_where_rates_are_higher():
+    met = {bar.what: bar.met for bar in _judged([0.95, 0.95], [0.94, 0.94], 1.06)}
+    said = "False alarms, {} % asked: relative error of the mean"
+    assert [met[said.format(alpha)] for alpha in (10, 5, 1)] == [False, False, True]
+
+
+# --------------------------------------------------------------------------------------- spread over splits
+
+
+def test_ranges_by_hand():
+    def record(name, seed, method, auc, share=0.0):
+        return {"set": name, "seed": seed, "method": method, "auc": auc, "share": share}
+
+    records = [
+        *(record("b", seed, methods.RANKAD, auc) for seed, auc in enumerate([0.9, 0.7, 0.8, 0.1])),
+        *(record("b", seed, methods.KNN, auc) for seed, auc in enumerate([0.5, 0.5, 0.55])),
+        *(record("A", seed, methods.RANKAD, 0.9) for seed in range(3)),
+        *(record("A", seed, methods.KNN, 0.9 + seed / 100) for seed in range(3)),
+        record("A", 0, methods.KNN, 0.0, share=0.05),
+        record("A", 0, "LOF", 0.0),
+    ]
+    # The fourth split is not among those asked for.
+    found = spread.ranges(records, range(3))
+    assert (found.sets, found.n_splits) == (("A", "b"), 3)
+    np.testing.assert_allclose(found.ours, [0.0, 0.2])
+    np.testing.assert_allclose(found.theirs, [0.02, 0.05])
+    assert spread.table(found).rows[1] == ["b", "0.200", "0.050", "+0.150"]
+
+
+def test_alarms_are_counted_on_twenty_splits_and_ten_of_them_are_for_the_spread():
+    study = settings.Study(Path("out"), Path("data"))
+    assert (study.seeds, study.alarm_seeds, study.spread_seeds) == (range(3), range(20), range(10))
+    few = study._replace(n_alarm_seeds=5, n_seeds=6)
+    assert (few.alarm_seeds, few.spread_seeds) == (range(6), range(6))
+
+
+# ----------------------------------------------------------------------------------------------- made-up rows
+
+
+@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+def test_every_case_draws_as_many_rows_as_asked_for(case):
+    parts, other = synthetic.draw(case, 0, 200), synthetic.draw(case, 1, 200)
+    assert len(parts.train) == 200
+    assert (parts.nominal.sum(), (~parts.nominal).sum()) == (200, 50)
+    assert np.isfinite(parts.test).all()
+    assert np.array_equal(parts.test, synthetic.draw(case, 0, 200).test)
+    assert not np.array_equal(parts.test, other.test)
+
+
+def test_relations_hold_until_a_column_is_moved():
+    rng = np.random.default_rng(0)
+    holds, broken = cases.breaks(rng, 4_000, 5.0), cases.breaks(rng, 4_000, 5.0, 8.0)
+    gap, moved = (rows[:, 3] - rows[:, :3].sum(axis=1) for rows in (holds, broken))
+    # Five standard errors of a standard deviation and of a mean.
+    assert gap.std() == pytest.approx(1.0, abs=5 / np.sqrt(8_000))
+    assert np.abs(moved).mean() == pytest.approx(8.0, abs=5 / np.sqrt(4_000))
+    np.testing.assert_allclose(holds.std(axis=0), [5, 5, 5, np.sqrt(76), *[1] * 16], rtol=0.06)
+
+
+def test_how_far_below_the_best_peer():
+    values = np.array([[0.9, 0.8, 0.7], [0.5, 0.4, 0.95]])
+    compared = comparison.Comparison(("one", "two"), (methods.KNN, methods.RANKAD, "LOF"), values)
+    np.testing.assert_allclose(synthetic.Synthetic(compared, {}).below, [0.1, 0.55])
+
+
+@pytest.mark.parametrize("name", ["off a plane, 10-d", "volts, amperes, watts"])
+def test_the_default_sees_what_distances_do_not(monkeypatch, name):
+    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+    ours, theirs = (
+        synthetic.measure(name, method, 0, 400)["auc"] for method in (methods.RANKAD, methods.KNN)
+    )
+    best = max(synthetic.measure(name, method, 0, 400)["auc"] for method in synthetic.PEERS)
+    assert ours > theirs + 0.05
+    assert ours > best - 0.05
+
+
+def test_most_broken_relations_are_found(monkeypatch):
+    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+    assert synthetic.measure_breaks(2.0, 0, 800)["found"] >= 0.9
 
 
 # ----------------------------------------------------------------------------------------------- a whole run
@@ -395,8 +514,17 @@ def finished(tmp_path_factory):
     arguments = ["--out", str(root / "out"), "--data", str(data), "--quick", "--jobs", "1"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+        patch.setattr(synthetic, "CASES", cases.CASES[6:8])
+        patch.setattr(synthetic, "SPREADS", (synthetic.JUDGED,))
         command.main(arguments)
     return root / "out", arguments
+
+
+@pytest.fixture
+def few_cases(monkeypatch):
+    """The made-up rows of that run."""
+    monkeypatch.setattr(synthetic, "CASES", cases.CASES[6:8])
+    monkeypatch.setattr(synthetic, "SPREADS", (synthetic.JUDGED,))
 
 
 def test_a_run_writes_tables_and_pictures(finished):
@@ -405,14 +533,19 @@ def test_a_run_writes_tables_and_pictures(finished):
     assert [one["name"] for one in told["sets"]] == ["small", "smaller"]
     n_cells = 2 * (len(methods.METHODS) + len(methods.CONTAMINATED) * len(settings.SHARES))
     assert len(told["records"]) == n_cells
-    # False alarms are of one split more.
-    assert [(r["set"], r["seed"]) for r in told["more_false_alarms"]] == [("small", 1), ("smaller", 1)]
     n_tables = 2 * len(one_table.METHODS)
-    assert len(list((out / "cells").glob("*.json"))) == n_cells + 2 + n_tables
     assert len(json.loads((out / "one_table.json").read_text())["records"]) == n_tables
+    # False alarms and spread are of one split more.
+    more = [(r["method"], r["set"], r["seed"]) for r in told["more_splits"]]
+    assert more == [(name, one, 1) for name in (methods.KNN, methods.RANKAD) for one in ("small", "smaller")]
+    assert len(list((out / "cells").glob("quality-*.json"))) == n_cells + 4
+    made_up = [(r["set"], r["method"]) for r in told["synthetic"]]
+    expected = {(name, one) for name in ("ring", "two moons") for one in (methods.RANKAD, *synthetic.PEERS)}
+    assert (len(made_up), set(made_up)) == (len(expected), expected)
+    assert told["relations"].keys() == {"5"}
     ours = [r for r in told["records"] if r["method"] == methods.RANKAD and r["share"] == 0]
     assert [(r["n_train"], r["n_nominal"], r["n_anomalies"]) for r in ours] == [(55, 55, 8), (50, 50, 30)]
-    assert all(r["auc"] > 0.99 and r["average_precision"] > 0.9 for r in ours)
+    assert all(r["auc"] > 0.99 and r["average_precision"] > 0.9 and r["n_parts"] == 3 for r in ours)
     assert [one["alpha"] for one in ours[0]["false_alarms"]] == list(settings.ALPHAS)
     assert [one["r"] for one in ours[0]["false_alarms"]] == [5, 2, 0]
     shown = {table["name"]: table for table in told["tables"]}
@@ -424,14 +557,21 @@ def test_a_run_writes_tables_and_pictures(finished):
         in json.dumps(shown["contamination"])
     )
     page = (out / "quality.md").read_text()
-    for said in ("## AUC", "**mean rank**", "Quick look", "4 of 55 (asked 6)", "false-alarms.png"):
+    for said in (
+        "## AUC",
+        "**mean rank**",
+        "Quick look",
+        "4 of 55 (asked 6)",
+        "false-alarms.png",
+        "## Spread",
+    ):
         assert said in page
     for picture in ("critical-difference.png", "false-alarms.png"):
         assert (out / picture).read_bytes().startswith(b"\x89PNG")
     assert (out / "cells" / ".gitignore").read_text() == "*\n"
 
 
-def test_a_second_run_computes_nothing(finished, monkeypatch, capsys):
+def test_a_second_run_computes_nothing(finished, few_cases, monkeypatch, capsys):
     out, arguments = finished
     before = (out / "quality.md").read_text()
 
@@ -440,6 +580,8 @@ def test_a_second_run_computes_nothing(finished, monkeypatch, capsys):
 
     monkeypatch.setattr(cells, "measure", measured)
     monkeypatch.setattr(one_table, "measure", measured)
+    monkeypatch.setattr(synthetic, "measure", measured)
+    monkeypatch.setattr(synthetic, "measure_breaks", measured)
     command.main(arguments)
     assert (out / "quality.md").read_text() == before
     assert "found finished" in capsys.readouterr().err

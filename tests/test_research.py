@@ -7,26 +7,23 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
-from scipy.stats import norm, rankdata
+from scipy.special import logsumexp
 
 # The benchmarks are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.quality import cells, knobs, methods, panels, research, sets, trials, verdicts
 from benchmarks.quality.comparison import Comparison
-from benchmarks.quality.knobs import Fit, Knob, Variant, fit
+from benchmarks.quality.knobs import PARTS, Fit, Knob, Reading, Variant, fit
 from benchmarks.quality.settings import Study
-from rankad import RankAD
-from rankad._simd import NEAREST
-from rankad.detectors import ranker
-from rankad.detectors.fitting import RankFit
-from rankad.scorer import KernelScorer
+from rankad import RankAD, fusion, mixture
+from rankad.detectors import fitting, ranker
 
-ROWS = np.random.default_rng(0).normal(size=(80, 3)) * [1.0, 20.0, 0.1] + [0.0, 500.0, 0.0]
+ROWS = np.random.default_rng(0).normal(size=(120, 3)) * [1.0, 20.0, 0.1] + [0.0, 500.0, 0.0]
 NEW = np.random.default_rng(1).normal(size=(60, 3)) * [6.0, 120.0, 0.1] + [0.0, 500.0, 0.0]
 
 # ----------------------------------------------------------------------------------------------------- knobs
@@ -49,6 +46,13 @@ def test_every_parameter_is_one_that_rankad_takes():
                 RankAD(**dict(one.parameters))._plan()
 
 
+def test_every_constant_is_there_and_a_number_of_the_same_kind():
+    named = [item for knob in knobs.KNOBS for variant in knob.variants for item in variant.fits[0].constants]
+    assert {name.rpartition(".")[2] for name, _ in named} == {"FAR_SHARE", "_STEPS", "_LEAST_VARIANCE"}
+    for name, value in named:
+        assert type(value) is type(resolve_name(name)), name
+
+
 def test_the_default_is_what_the_constructor_says():
     landmarks = next(knob for knob in knobs.KNOBS if knob.name == "landmarks")
     labels = {variant.label: variant.is_default for variant in landmarks.variants}
@@ -64,6 +68,13 @@ def test_the_default_is_what_the_constructor_says():
     ]
 
 
+@pytest.mark.parametrize("default", ["D_K", "1 D_K", "1.0 D_K"])
+def test_a_bandwidth_is_the_default_however_it_is_written(monkeypatch, default):
+    monkeypatch.setitem(knobs._DEFAULTS, "bandwidth", default)
+    assert fit(bandwidth="1 D_K") == Fit()
+    assert fit(bandwidth="0.5 D_K") == Fit((("bandwidth", "0.5 D_K"),))
+
+
 # -------------------------------------------------------------------------------------------- scores of fits
 
 
@@ -72,133 +83,99 @@ def default():
     return trials.fitted(Fit(), ROWS, 0)
 
 
-@pytest.mark.parametrize("constant", [False, True])
-def test_the_plain_twin_is_rankads_own_score(default, constant):
-    add = np.full((len(ROWS), 1), 7.0)
-    detector = trials.fitted(Fit(), np.hstack([ROWS, add]), 0).detector if constant else default.detector
-    # The last rows are at landmarks, and so far away that nothing but distance is left.
-    new = np.concatenate([NEW, ROWS[:5], NEW[:5] * 1e3])
-    new = np.column_stack([new, np.repeat([7.0, 9.0], [40, 30])]) if constant else new
-    twin = trials.far_scores(detector.scorer_, new, NEAREST)
-    np.testing.assert_allclose(twin, detector.score_samples(new), rtol=1e-9, atol=1e-9)
-    assert not np.allclose(twin, trials.far_scores(detector.scorer_, new, NEAREST + 2))
-
-
-@pytest.mark.parametrize("many", [1, 2, 8, 10_000])
-def test_far_distances_by_hand(default, many):
-    scorer = default.detector.scorer_
-    low, high, unit = scorer.limits
-    far = 0
-    for x, found in zip(NEW, trials.far_scores(scorer, NEW, many), strict=True):
-        gaps = [math.dist(x / scorer.widths, z / scorer.widths) for z in scorer.landmarks]
-        g = sum(a * math.exp(-(gap**2)) for a, gap in zip(scorer.coefficients, gaps, strict=True))
-        least = sorted(gaps)[:many]
-        beyond = min(sum(least) / len(least), len(least) * least[0]) - 4.0
-        excess = max(max(0.0, a - b, b - c) / u for a, b, c, u in zip(low, x, high, unit, strict=True))
-        far += beyond > 0
-        assert found == pytest.approx(g - max(0.0, beyond) - excess, rel=1e-9, abs=1e-9)
-    assert far > 0
-
-
-def test_a_row_near_a_landmark_is_not_far_however_far_the_others():
-    scorer = KernelScorer(np.array([[0.0], [100.0], [200.0]]), np.zeros(3), np.ones(1))
-    rows = np.array([[0.0], [1.0], [5.0], [50.0], [-90.0]])
-    # Means over the nearest, or as many times the nearest; less the reach of four.
-    by_hand = {
-        1: [0.0, 0.0, 1.0, 46.0, 86.0],
-        2: [0.0, 0.0, 6.0, 46.0, 136.0],
-        3: [0.0, 0.0, 11.0, 250 / 3 - 4, 186.0],
-    }
-    for many, far in by_hand.items():
-        np.testing.assert_allclose(trials.far_scores(scorer, rows, many), -np.array(far))
-    np.testing.assert_allclose(trials.far_scores(scorer, rows, NEAREST), scorer.score(rows))
-
-
-def test_scores_are_those_of_the_whole_detector(default):
+def test_the_default_is_rankad_but_for_its_folds(default, monkeypatch):
+    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", trials.FOLDS)
     whole = methods.detector(methods.RANKAD, 0).fit(ROWS)
-    # Which may compute them in float32.
-    np.testing.assert_allclose(default.score(NEW), whole.score(NEW), rtol=1e-3, atol=1e-3)
+    assert default.scorer_.n_parts == 3
+    assert np.array_equal(trials.read([default], Reading(), NEW), whole.score(NEW))
+
+
+def _units_below(scorer, rows, reach):
+    """Return parts by hand: in their units, and far below the middle as logarithms."""
+    z = (scorer.parts(rows) - scorer.units.centers[:, None]) / scorer.units.spreads[:, None]
+    return np.where(z < -reach, -reach - np.log(np.maximum(1.0, 1.0 - z - reach)), z)
+
+
+@pytest.mark.parametrize("which", [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]])
+def test_parts_by_hand(default, which):
+    reading = Reading(tuple(PARTS[at] for at in which))
+    z = _units_below(default.scorer_, NEW, fusion._REACH)[which]
+    expected = math.log(len(which)) - logsumexp(-z, axis=0)
+    np.testing.assert_allclose(trials.read([default], reading, NEW), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("reach", [0.0, 2.0, 1e6])
+def test_the_reach_is_what_it_is_told_to_be_and_no_longer(default, reach):
+    before = fusion._REACH
+    z = _units_below(default.scorer_, NEW, reach)
+    expected = math.log(3) - logsumexp(-z, axis=0)
+    found = trials.read([default], Reading(reach=reach), NEW)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert before == fusion._REACH
+    assert not np.allclose(found, trials.read([default], Reading(), NEW))
+
+
+def test_means_and_minima_by_hand(default):
+    z = _units_below(default.scorer_, NEW, fusion._REACH)
+    np.testing.assert_allclose(trials.read([default], Reading(fusion="mean"), NEW), z.mean(axis=0))
+    np.testing.assert_allclose(trials.read([default], Reading(fusion="minimum"), NEW), z.min(axis=0))
+
+
+def test_where_a_part_is_not_there_the_others_are_read():
+    two = trials.fitted(fit(n_components=0), ROWS, 0)
+    near = trials.read([two], Reading(("near rows",)), NEW)
+    assert np.array_equal(trials.read([two], Reading(PARTS[1:]), NEW), near)
+    ranksvm = trials.read([two], Reading(PARTS[:1]), NEW)
+    assert np.array_equal(trials.read([two], Reading(PARTS[2:]), NEW), ranksvm)
+    # Far below the middle as logarithms, and yet in the order of RankSVM's own scores.
+    assert np.array_equal(np.argsort(ranksvm), np.argsort(two.scorer_.kernel.score(NEW)))
+    alone = trials.fitted(fit(calibration="in-sample"), ROWS, 0)
+    assert np.array_equal(trials.read([alone], Reading(("mixture",), "mean"), NEW), alone.score_samples(NEW))
+
+
+def test_several_scorers_are_averaged(default):
+    other = trials.fitted(fit(later_seed=5), ROWS, 0)
+    expected = (default.score_samples(NEW) + other.score_samples(NEW)) / 2
+    np.testing.assert_allclose(trials.read([default, other], Reading(), NEW), expected)
 
 
 def test_the_point_at_infinity_weighs_what_it_is_told_to_and_no_longer():
     before = ranker.FAR_SHARE
     losses = []
-    for share in (0.1, None, 3.0):
-        found = trials.fitted(
-            Fit((("scaling", None), ("bandwidth", "1 D_K"), ("C", 0.01)), far_share=share), ROWS, 0
+    name = "rankad.detectors.ranker.FAR_SHARE"
+    for share in (0.1, before, 3.0):
+        detector = trials.fitted(
+            fit(scaling=None, bandwidth="2 D_K", C=0.01, constants={name: share}), ROWS, 0
         )
-        g = replace(found.detector.scorer_, far_field=False, limits=None).score(ROWS)
+        g = replace(detector.scorer_.kernel, far_field=False, limits=None).score(ROWS)
         # What it costs that rows are not above infinity, where g is zero, by one.
         losses.append((np.maximum(0.0, 1.0 - g) ** 2).sum())
         assert before == ranker.FAR_SHARE
     # The more a part of the loss weighs, the less of it is left.
     assert losses[0] > 1.01 * losses[1] > 1.01**2 * losses[2]
     with pytest.raises(ValueError, match="minimum of 8"):
-        trials.fitted(fit(far_share=3.0), ROWS[:3], 0)
+        trials.fitted(fit(constants={name: 3.0}), ROWS[:3], 0)
     assert before == ranker.FAR_SHARE
 
 
-def test_uniform_rows_alone_select(default):
-    before = RankFit._negatives
-    alone = trials.fitted(fit(negatives="uniform"), ROWS, 0)
-    assert RankFit._negatives is before
-    both = default.detector.selection_
-    assert both.losses.shape[1] == 2
-    assert np.array_equal(alone.detector.selection_.losses, both.losses[:, 1:])
+def test_gaussians_have_the_least_variance_they_are_told_to_have():
+    thin = np.column_stack([ROWS, ROWS[:, 0] + 1e-9 * ROWS[:, 1]])
+    eigenvalues = []
+    for least in (1e-2, 1e-4):
+        detector = trials.fitted(fit(constants={"rankad.mixture._LEAST_VARIANCE": least}), thin, 0)
+        factors = detector.scorer_.mixture.factors * thin.std(axis=0)
+        inverses = np.einsum("kji,kjl->kil", factors, factors)
+        eigenvalues.append(1 / np.linalg.eigvalsh(inverses)[:, -1])
+    np.testing.assert_allclose(eigenvalues[0], 1e-2, rtol=1e-3)
+    np.testing.assert_allclose(eigenvalues[1], 1e-4, rtol=1e-3)
+    assert mixture._LEAST_VARIANCE == 1e-3
 
 
 def test_parameters_that_depend_on_the_rows():
-    found = trials.fitted(fit(C_times_rows=10.0, bandwidth="0.5 D_K", n_neighbors=60), ROWS, 0).detector
-    assert (found.C_, found.n_neighbors_, found.calibration) == (10.0 / 80, 20, "in-sample")
-    assert trials.fitted(fit(n_neighbors=3, later_seed=5), ROWS, 2).detector.random_state == 7
-
-
-def test_whitened_distances_are_mahalanobis():
-    found = trials.fitted(fit(rows="whitened", scaling=None), ROWS, 0)
-    inverse = np.linalg.inv(np.cov(ROWS.T, bias=True))
-    whitened = found.prepare(NEW)
-    np.testing.assert_allclose(pdist(whitened), pdist(NEW, "mahalanobis", VI=inverse), rtol=1e-8)
-    assert np.array_equal(found.score(NEW), found.detector.score_samples(whitened))
-    assert np.array_equal(found.detector.scaling_.scale, np.ones(3))
-
-
-def test_whitening_leaves_an_axis_without_variance_alone():
-    flat = np.column_stack([ROWS, ROWS[:, 0], np.full(80, 3.0)])
-    prepare = trials._whitened(flat, 0)
-    off = flat[:1] + np.array([0.0, 0.0, 0.0, 0.0, 0.5])
-    assert np.linalg.norm(prepare(off) - prepare(flat[:1])) == pytest.approx(0.5)
-    assert np.abs(prepare(flat)).max() < 10
-
-
-def test_quantiles_are_normal_scores():
-    prepare = trials._quantile(ROWS, 0)
-    expected = norm.ppf((rankdata(ROWS, axis=0) - 1) / 79)
-    inner = np.isfinite(expected)
-    np.testing.assert_allclose(prepare(ROWS)[inner], expected[inner], atol=1e-6)
-    assert np.array_equal(prepare(ROWS.max(axis=0)[None]), prepare(ROWS.max(axis=0)[None] + 100))
-
-
-class _Told:
-    """A detector that scores rows by one of their columns."""
-
-    def __init__(self, column):
-        self.column = column
-
-    def score_samples(self, rows):
-        return rows[:, self.column]
-
-
-def test_averages_by_hand():
-    train = np.array([[0.0, 0.0], [1.0, 10.0], [2.0, 20.0], [5.0, 50.0]])
-    test = np.array([[1.0, 25.0], [-1.0, 100.0], [-7.0, -1.0]])
-    several = [trials.Fitted(_Told(column), lambda rows: rows) for column in (0, 1)]
-    assert trials.read(several, "ranks", train, test).tolist() == [0.625, 0.5, 0.0]
-    spread = np.std([0, 1, 2, 5])
-    expected = [(-1 + 0.5) / 2, (-3 + 8) / 2, (-9 - 2.1) / 2] / spread
-    np.testing.assert_allclose(trials.read(several, "scores", train, test), expected)
-    assert trials.read(several[:1], "score", train, test).tolist() == [1.0, -1.0, -7.0]
-    with pytest.raises(ValueError, match="unpack"):
-        trials.read(several, "score", train, test)
+    found = trials.fitted(fit(C_times_rows=20.0, bandwidth="0.25 D_K", n_neighbors=60), ROWS, 0)
+    assert (found.C_, found.n_neighbors_) == (20.0 / 120, 20)
+    assert found.get_params()["calibration"] == RankAD().calibration
+    assert trials.fitted(fit(n_neighbors=3, later_seed=5), ROWS, 2).random_state == 7
 
 
 # -------------------------------------------------------------------------------------------------- verdicts
@@ -273,15 +250,9 @@ def test_a_single_set_has_no_error_bars(tmp_path):
 # ----------------------------------------------------------------------------------------------- a whole run
 
 FEW = (
-    Knob("scaling", (Variant("auto"), Variant("none", (fit(scaling=None),)))),
-    Knob("far distance", (Variant("1 nearest", reading=1), Variant("3 nearest"))),
-    Knob(
-        "averaging",
-        (
-            Variant("one scorer"),
-            *(Variant(what, (fit(scaling=None), fit()), what) for what in ("ranks", "scores")),
-        ),
-    ),
+    Knob("scaling", (Variant("robust"), Variant("none", (fit(scaling=None),)))),
+    Knob("parts", (Variant("mixture", reading=Reading(("mixture",))), Variant("all"))),
+    Knob("seeds", (Variant("1"), Variant("2", (fit(), fit(later_seed=1))))),
 )
 
 
@@ -309,37 +280,38 @@ def test_a_run_writes_tables_records_and_picture(finished):
     assert [table["name"] for table in told["tables"]] == [
         "summary",
         "scaling",
-        "far-distance",
-        "averaging",
+        "parts",
+        "seeds",
         "sets",
     ]
     found = {(record["set"], record["method"]): record for record in told["records"]}
     assert {method for _, method in found} == {
         "default",
         "scaling: none",
-        "far distance: 1 nearest",
-        "averaging: ranks",
-        "averaging: scores",
+        "parts: mixture",
+        "seeds: 2",
     }
-    assert len(found) == len(told["records"]) == 10
-    # One cell a fit: far distances are the default's, and both averages one another's.
+    assert len(found) == len(told["records"]) == 8
+    # One cell for fits that are the same: parts are read from the default's.
     assert len(list((out / "cells").glob("*.json"))) == 6
-    assert found["one", "default"]["fit_seconds"] == found["one", "far distance: 1 nearest"]["fit_seconds"]
+    assert found["one", "default"]["fit_seconds"] == found["one", "parts: mixture"]["fit_seconds"]
+    assert found["one", "default"]["auc"] != found["one", "parts: mixture"]["auc"]
     assert all(0.5 < record["auc"] <= 1 and record["n_train"] == 50 for record in told["records"])
     page = (out / "research.md").read_text()
-    for said in ("# Research", "Quick look", "## Does choosing pay?", "**3 nearest**", "research.png"):
+    for said in ("# Research", "Quick look", "## Does choosing pay?", "**all**", "research.png"):
         assert said in page
     assert (out / "research.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_default_is_rankad_of_the_quality_study(finished):
+def test_the_default_is_rankad_of_the_quality_study(finished, monkeypatch):
+    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", trials.FOLDS)
     out, arguments = finished
     told = json.loads((out / "research.json").read_text())
     one = sets.find_sets(Path(arguments[3]))[0]
     sizes = Study(out, out, quick=True).sizes
     expected = cells.measure(one.path, one.digest, 0, methods.RANKAD, 0.0, sizes)
     [found] = [r for r in told["records"] if (r["set"], r["method"]) == (one.name, "default")]
-    assert found["auc"] == pytest.approx(expected["auc"], abs=1e-3)
+    assert found["auc"] == expected["auc"]
 
 
 def test_a_later_run_measures_what_is_new_alone(finished, monkeypatch):
@@ -355,7 +327,7 @@ def test_a_later_run_measures_what_is_new_alone(finished, monkeypatch):
     monkeypatch.setattr(research, "KNOBS", FEW)
     research.main(arguments)
     assert (out / "research.md").read_text() == before
-    new = Variant("robust", (fit(scaling="robust"),))
+    new = Variant("standard", (fit(scaling="standard"),))
     monkeypatch.setattr(research, "KNOBS", (FEW[0]._replace(variants=(*FEW[0].variants, new)), *FEW[1:]))
     with pytest.raises(InterruptedError):
         research.main(arguments)

@@ -16,6 +16,8 @@ from benchmarks.quality import (
     options,
     pictures,
     report,
+    spread,
+    synthetic,
 )
 from benchmarks.quality.sets import SetFile
 from benchmarks.quality.settings import Study
@@ -32,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     begin = time.monotonic()
     study, sets = options.read(arguments, "python -m benchmarks.quality", __doc__, 3)
-    judged = _show(study, sets, cells.run(study, sets), cells.run_alarms(study, sets), begin)
+    records, more = cells.run(study, sets), cells.run_more_splits(study, sets)
+    judged = _show(study, sets, records, more, begin)
     print_bars(judged, study.quick, study.out / "quality.md")
     print_bars(one_table.show(study, sets), study.quick, study.out / "one_table.md")
 
@@ -41,24 +44,32 @@ def _show(
     study: Study,
     sets: Sequence[SetFile],
     records: Sequence[Mapping[str, Any]],
-    alarm_records: Sequence[Mapping[str, Any]],
+    more: Sequence[Mapping[str, Any]],
     begin: float,
 ) -> list[bars.Bar]:
     """Write tables, pictures and records, and return the bars."""
     auc, precision = comparison.compare(records, "auc"), comparison.compare(records, "average_precision")
-    fired = alarms.alarm_cells(alarm_records)
-    judged = bars.judge(auc, fired, contamination.falls(records), study.seeds)
+    fired, ranges = alarms.alarm_cells(more), spread.ranges(more, study.spread_seeds)
+    made_up, made_up_records = synthetic.run(study)
+    judged = bars.judge(bars.Measured(auc, precision, fired, ranges, made_up, study.seeds))
     tables = [
         bars.table(judged, study.quick),
         comparison.table(auc, "auc", "AUC", comparison.notes(auc, records)),
         comparison.table(precision, "average-precision", "Average precision", _PRECISION_NOTES),
+        spread.table(ranges),
         alarms.table(fired),
+        *synthetic.tables(made_up, study.sizes.train),
         *contamination.tables(records),
         report.set_table(sets),
     ]
     drawn = pictures.draw_all(study.out, auc, fired)
-    more = [record for record in alarm_records if record["seed"] not in study.seeds]
-    raw = {"bars": [bar._asdict() for bar in judged], "records": records, "more_false_alarms": more}
+    raw = {
+        "bars": [bar._asdict() for bar in judged],
+        "records": records,
+        "more_splits": [record for record in more if record["seed"] not in study.seeds],
+        "synthetic": made_up_records,
+        "relations": {f"{deviation:g}": found for deviation, found in made_up.found.items()},
+    }
     report.write(study, report.QUALITY, sets, tables, drawn, raw, time.monotonic() - begin)
     return judged
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks.quality.methods import CONTAMINATED, METHODS, OURS, RANKAD, detector
+from benchmarks.quality.methods import CONTAMINATED, KNN, METHODS, OURS, RANKAD, detector
 from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import ALPHAS, SHARES, Sizes, Study
 from benchmarks.quality.splits import Parts, split
@@ -25,7 +26,17 @@ from rankad._arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.measures import auc
 
-__all__ = ["cell_key", "figures", "measure", "ordered", "run", "run_alarms", "store", "undisturbed"]
+__all__ = [
+    "cell_key",
+    "figures",
+    "libraries",
+    "measure",
+    "ordered",
+    "run",
+    "run_more_splits",
+    "store",
+    "undisturbed",
+]
 
 # Modules that a cell's result depends on; the others show results.
 _SOURCES = ("../peers.py", "cells.py", "methods.py", "sets.py", "settings.py", "splits.py")
@@ -38,8 +49,8 @@ def measure(path: Path, digest: str, seed: int, method: str, share: float, sizes
     -------
     dict
         "auc" and "average_precision" on all test rows, anomalies being what is looked for; "auc_spared" on
-        those that are test rows at every share; sizes and times. Of RankAD also what it selected, and for
-        each alpha the "alarms" among m nominal test rows, with r and n of their law.
+        those that are test rows at every share; sizes and times. Of RankAD also how many parts its score
+        has, and for each alpha the "alarms" among m nominal test rows, with r and n of their law.
     """
     parts = split(load_set(path, digest), seed, share, sizes)
     with undisturbed():
@@ -82,11 +93,8 @@ def figures(parts: Parts, scores: Floats) -> dict[str, Any]:
 
 
 def _of_rankad(estimator: Any, parts: Parts) -> dict[str, Any]:
-    """Count RankAD's false alarms, and say what it selected."""
-    p_values = estimator.p_values(parts.test[parts.nominal])
-    calibration, trials = estimator.calibration_, estimator.selection_
-    scaling = trials.scalings[trials.best]
-    tried = [sigma for sigma, of in zip(trials.bandwidths, trials.scalings, strict=True) if of == scaling]
+    """Count RankAD's false alarms, and say of what it is made."""
+    p_values, calibration = estimator.p_values(parts.test[parts.nominal]), estimator.calibration_
     return {
         "false_alarms": [
             {
@@ -98,9 +106,9 @@ def _of_rankad(estimator: Any, parts: Parts) -> dict[str, Any]:
             }
             for alpha in ALPHAS
         ],
-        "scaling": scaling or "none",
+        "n_parts": estimator.scorer_.n_parts,
+        "calibration": calibration.kind,
         "bandwidth": estimator.bandwidth_,
-        "bandwidth_over_least": estimator.bandwidth_ / min(tried),
         "C": estimator.C_,
         "converged": estimator.converged_,
     }
@@ -123,9 +131,8 @@ def ordered(scores: Floats) -> Floats:
 
 def run(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
     """Do the cells that are not finished yet; return a record each, what it is of and what was found."""
-    libraries = {name: version(name) for name in ("numpy", "scikit-learn", "pyod")}
     # Cells of peers are kept whatever rankad's source, RankAD's own for this one only.
-    peers, ours = store(study, _SOURCES, libraries), store(study, _SOURCES)
+    peers, ours = store(study, _SOURCES, libraries()), store(study, _SOURCES)
     theirs = [method for method in METHODS if method not in OURS]
     return [
         *_records(study, peers, "peers", _names(sets, study.seeds, theirs)),
@@ -133,10 +140,23 @@ def run(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
     ]
 
 
-def run_alarms(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
-    """Return RankAD's records without anomalies among the training rows, on more splits than `run` does."""
-    names = [(*named, 0.0) for named in product(sets, study.alarm_seeds, [RANKAD])]
-    return _records(study, store(study, _SOURCES), "false alarms", names)
+def run_more_splits(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
+    """Return records of RankAD and k-NN 5 without anomalies among the training rows, on more splits.
+
+    RankAD's are of all splits on which false alarms are counted, k-NN 5's of those over which AUC may spread.
+    """
+    alarms = [(*named, 0.0) for named in product(sets, study.alarm_seeds, [RANKAD])]
+    spread = [(*named, 0.0) for named in product(sets, study.spread_seeds, [KNN])]
+    return [
+        *_records(study, store(study, _SOURCES, libraries()), "spread", spread),
+        *_records(study, store(study, _SOURCES), "false alarms", alarms),
+    ]
+
+
+def libraries() -> dict[str, str]:
+    """Return the versions that the peers' results depend on."""
+    used = ["numpy", "scikit-learn", "pyod", *["torch"] * (find_spec("torch") is not None)]
+    return {name: version(name) for name in used}
 
 
 _Name = tuple[SetFile, int, str, float]
@@ -179,7 +199,7 @@ def cell_key(experiment: str, one: SetFile, sizes: Sizes, named: Mapping[str, An
     }
 
 
-def store(study: Study, sources: Iterable[str], libraries: Mapping[str, str] | None = None) -> CellStore:
+def store(study: Study, sources: Iterable[str], used: Mapping[str, str] | None = None) -> CellStore:
     """Return where finished cells are kept, for these very sources.
 
     Parameters
@@ -187,7 +207,7 @@ def store(study: Study, sources: Iterable[str], libraries: Mapping[str, str] | N
     study : Study
     sources : iterable of str
         Modules of this folder that the results depend on.
-    libraries : mapping of str to str, optional
+    used : mapping of str to str, optional
         Versions that the results depend on; by default rankad's source, and all that it computes with.
     """
     source = hashlib.sha256()
@@ -195,5 +215,5 @@ def store(study: Study, sources: Iterable[str], libraries: Mapping[str, str] | N
         source.update(name.encode() + b"\0" + (Path(__file__).parent / name).read_bytes() + b"\0")
     study.cells.mkdir(parents=True, exist_ok=True)
     (study.cells / ".gitignore").write_text("*\n")
-    known = CellStore(study.cells).stamp if libraries is None else libraries
+    known = CellStore(study.cells).stamp if used is None else used
     return CellStore(study.cells, {**known, "quality": source.hexdigest()[:16]})

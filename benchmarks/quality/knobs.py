@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 from inspect import signature
+from itertools import combinations
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from rankad import RankAD
-from rankad._simd import NEAREST
-from rankad.detectors.ranker import FAR_SHARE
+from rankad.detectors.fitting import AUTO_C
+from rankad.detectors.plan import resolve_bandwidths
 
-__all__ = ["DEFAULT", "KNOBS", "Fit", "Knob", "Variant", "fit"]
+__all__ = ["DEFAULT", "KNOBS", "PARTS", "Fit", "Knob", "Reading", "Variant", "fit"]
+
+PARTS = ("RankSVM", "near rows", "mixture")
 
 
 class Fit(NamedTuple):
@@ -24,23 +28,17 @@ class Fit(NamedTuple):
     ----------
     parameters : tuple of (str, value)
         Of `RankAD`.
+    constants : tuple of (str, value)
+        Of modules of rankad, by their dotted names.
     C_times_rows : float or None
         C, times the number of training rows.
-    rows : {"whitened", "quantile"} or None
-        What is done to the rows first.
-    far_share : float or None
-        The weight of the point at infinity, as a share of the rows.
-    negatives : {"uniform"} or None
-        The only made-up rows by which to select.
     later_seed : int
         Added to the seed.
     """
 
     parameters: tuple[tuple[str, Any], ...] = ()
+    constants: tuple[tuple[str, float], ...] = ()
     C_times_rows: float | None = None
-    rows: str | None = None
-    far_share: float | None = None
-    negatives: str | None = None
     later_seed: int = 0
 
 
@@ -53,14 +51,41 @@ def fit(**differences: Any) -> Fit:
 
     Examples
     --------
-    >>> fit(scaling="auto") == fit(), fit(trim=0.1, rows="whitened").parameters
-    (True, (('trim', 0.1),))
+    >>> fit(trim=0.0) == fit(), fit(C_times_rows=10.0) == fit(), fit(trim=0.1, later_seed=3)
+    (True, True, Fit(parameters=(('trim', 0.1),), constants=(), C_times_rows=None, later_seed=3))
     """
-    if differences.get("far_share") == FAR_SHARE:
-        del differences["far_share"]
-    unlike = [item for item in differences.items() if item[0] in _DEFAULTS and item[1] != _DEFAULTS[item[0]]]
+    if differences.get("C_times_rows") == AUTO_C:
+        del differences["C_times_rows"]
+    constants = differences.pop("constants", {})
+    changed = tuple((name, value) for name, value in constants.items() if value != resolve_name(name))
+    unlike = [item for item in differences.items() if item[0] in _DEFAULTS and not _is_default(*item)]
     others = {name: value for name, value in differences.items() if name not in _DEFAULTS}
-    return Fit(tuple(unlike), **others)
+    return Fit(tuple(unlike), changed, **others)
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = _DEFAULTS[name]
+    if name == "bandwidth":
+        # "D_K" and "1 D_K" are the same.
+        return bool(resolve_bandwidths(value) == resolve_bandwidths(default))
+    return bool(value == default)
+
+
+class Reading(NamedTuple):
+    """What is made of the parts of fitted scorers; of several scorers, the mean.
+
+    Attributes
+    ----------
+    parts : tuple of str
+        Those of `PARTS` that are fused.
+    fusion : {"soft minimum", "mean", "minimum"}
+    reach : float or None
+        Of the soft minimum: so many units below the middle, scores go on as logarithms. None is the default.
+    """
+
+    parts: tuple[str, ...] = PARTS
+    fusion: str = "soft minimum"
+    reach: float | None = None
 
 
 class Variant(NamedTuple):
@@ -70,19 +95,17 @@ class Variant(NamedTuple):
     ----------
     label : str
     fits : tuple of Fit
-    reading : {"score", "ranks", "scores"} or int
-        What to make of the fits: the score of the only one; the mean of ranks or of scores, of several; or
-        the only one's score with far distances that are means over so many landmarks.
+    reading : Reading
     """
 
     label: str
     fits: tuple[Fit, ...] = DEFAULT
-    reading: str | int = "score"
+    reading: Reading = Reading()
 
     @property
     def is_default(self) -> bool:
         """Whether this is default RankAD."""
-        return self.fits == DEFAULT and self.reading == "score"
+        return self.fits == DEFAULT and self.reading == Reading()
 
 
 class Knob(NamedTuple):
@@ -111,9 +134,17 @@ def _each(name: str, *values: Any) -> tuple[Variant, ...]:
     return tuple(Variant(_text(value), (fit(**{name: value}),)) for value in values)
 
 
-def _numbers(name: str, default: float, *values: float) -> tuple[Variant, ...]:
+def _numbers(name: str, *values: float) -> tuple[Variant, ...]:
     """Return a variant for each number, the default among them, ascending."""
-    return _each(name, *sorted({*values, default}))
+    return _each(name, *sorted({*values, _DEFAULTS[name]}))
+
+
+def _constants(name: str, *values: float) -> tuple[Variant, ...]:
+    """Return a variant for each number that a constant may be, its own among them, ascending."""
+    return tuple(
+        Variant(_text(value), (fit(constants={name: value}),))
+        for value in sorted({*values, resolve_name(name)})
+    )
 
 
 def _text(value: Any) -> str:
@@ -129,113 +160,97 @@ def _cuts(*cuts: float) -> Variant:
     return Variant("cut at " + ", ".join(f"{100 * cut:g}" for cut in cuts) + " %", (fit(n_levels=cuts),))
 
 
-def _bandwidth(multiple: float) -> Fit:
-    return fit(bandwidth=f"{multiple:g} D_K")
+def _subsets() -> tuple[Variant, ...]:
+    subsets = [subset for size in (1, 2, 3) for subset in combinations(PARTS, size)]
+    return tuple(Variant(" + ".join(subset), reading=Reading(subset)) for subset in subsets)
 
 
-_MULTIPLES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
-_AVERAGED = {
-    "3 seeds": tuple(fit(later_seed=1_000 * at) for at in range(3)),
-    "3 scalings": tuple(fit(scaling=name) for name in ("standard", "robust", None)),
-    "3 bandwidths": tuple(map(_bandwidth, (0.25, 0.5, 1.0))),
-}
+def _reaches() -> tuple[Variant, ...]:
+    own = resolve_name("rankad.fusion._REACH")
+    return tuple(
+        Variant(
+            "any" if reach == _ANY else _text(reach), reading=Reading(reach=reach if reach != own else None)
+        )
+        for reach in sorted({0.0, 2.0, own, 8.0, _ANY})
+    )
+
+
+# A reach that no row is beyond.
+_ANY = 1e6
 
 KNOBS = (
     Knob(
+        "parts",
+        _subsets(),
+        ("The default's fit, read anew. Where there is none of the parts named, RankSVM stands in.",),
+    ),
+    Knob(
+        "fusion",
+        tuple(Variant(name, reading=Reading(fusion=name)) for name in ("soft minimum", "mean", "minimum")),
+        ("The default's fit, read anew.",),
+    ),
+    Knob(
+        "reach of the soft minimum",
+        _reaches(),
+        ("So many units below the middle, scores go on as logarithms. The default's fit, read anew.",),
+    ),
+    Knob(
         "bandwidth",
-        (*(Variant(f"{m:g} D_K", (_bandwidth(m),)) for m in _MULTIPLES), *_each("bandwidth", "auto")),
-        ("Scaling and C are selected all the same.",),
+        tuple(
+            Variant(f"{many:g} D_K", (fit(bandwidth=f"{many:g} D_K"),))
+            for many in (0.125, 0.25, 0.5, 1.0, 2.0)
+        ),
     ),
     Knob(
         "C",
-        (
-            *(Variant(f"{c:g} / n", (fit(C_times_rows=c),)) for c in (0.1, 1.0, 10.0, 100.0)),
-            *_each("C", "auto"),
-        ),
-        ("n is the number of training rows. Scaling and bandwidth are selected all the same.",),
+        tuple(Variant(f"{c:g} / n", (fit(C_times_rows=c),)) for c in sorted({0.1, 1.0, 100.0, AUTO_C})),
+        ("n is the number of training rows.",),
     ),
     Knob(
         "landmarks",
-        _numbers("landmarks", _DEFAULTS["landmarks"], 50, 100, 250, 500, 1_000),
+        _numbers("landmarks", 50, 100, 250, 500, 1_000),
         ("As many as there are training rows, at most.",),
     ),
     Knob(
         "neighbours",
-        _each("n_neighbors", 3, 5, 10, "auto", 30, 60),
-        ("K; a quarter of the training rows at most.",),
+        _each("n_neighbors", 3, 8, "auto", 40),
+        ("K; a sixth of the training rows at most.",),
     ),
     Knob(
         "levels",
         (
             *_each("n_levels", "tail"),
-            *(Variant(f"{many} uniform", (fit(n_levels=many),)) for many in (3, 5, 10, 20, 100)),
+            *(Variant(f"{many} uniform", (fit(n_levels=many),)) for many in (3, 20)),
             _cuts(0.05),
-            _cuts(0.01, 0.05, 0.25),
         ),
     ),
     Knob(
         "weight at infinity",
         (
             Variant("no far field", (fit(far_field=False),)),
-            *_numbers("far_share", FAR_SHARE, 0.1, 1 / 3, 1.0, 3.0),
+            *_constants("rankad.detectors.ranker.FAR_SHARE", 0.1, 1.0, 3.0),
         ),
         (
             "As a share of the training rows. No far field: far_field=False, without far distances and the "
             "ranges of columns as well.",
         ),
     ),
+    Knob("scaling", _each("scaling", "standard", "robust", None), ("Of the columns that RankSVM gets.",)),
+    Knob("Gaussians", _numbers("n_components", 1, 5, 10, 40), ("One for every 20 training rows at most.",)),
+    Knob("steps of EM", _constants("rankad.mixture._STEPS", 0, 1, 10, 30)),
     Knob(
-        "far distance",
-        tuple(
-            Variant(f"{many} nearest", reading="score" if many == NEAREST else many)
-            for many in sorted({1, 2, 3, 5, 8, NEAREST})
-        ),
-        (
-            "Far from all landmarks the mean distance to so many of the nearest is subtracted, capped at as "
-            "many times that to the nearest. The default's fit, scored anew; selection is the default's.",
-        ),
+        "least variance",
+        _constants("rankad.mixture._LEAST_VARIANCE", 1e-5, 1e-4, 1e-2),
+        ("Added to every variance of a Gaussian, on standardized columns.",),
     ),
     Knob(
-        "scaling",
-        (
-            *_each("scaling", "auto", "standard", "robust", None),
-            *(Variant(rows, (fit(rows=rows, scaling=None),)) for rows in ("whitened", "quantile")),
-        ),
-        (
-            "Whitened: rotated to the training rows' principal axes, each with variance 1. Quantile: every "
-            "column to a normal distribution by the training rows' quantiles, beyond which nothing is told "
-            "apart.",
-        ),
-    ),
-    Knob(
-        "selection",
-        (
-            *_each("selection", "contrast", "shuffled", "disagreement"),
-            Variant("uniform", (fit(negatives="uniform"),)),
-        ),
-        ("Uniform: contrast without its shuffled rows.",),
-    ),
-    Knob(
-        "averaging",
-        (
-            Variant("one scorer"),
-            *(
-                Variant(f"{what}, {name}", fits, what)
-                for what in ("ranks", "scores")
-                for name, fits in _AVERAGED.items()
-            ),
-        ),
-        (
-            "Ranks: the mean over scorers of a row's rank among the training rows' scores. Rows below all of "
-            "these are not told apart, and scorers that flatter their training rows have many. Scores: the "
-            "mean of scores, each less the training rows' mean and over their standard deviation.",
-            "Seeds: that of the split and two more, for halves, folds, landmarks and made-up rows. "
-            "Bandwidths: 1/4, 1/2 and 1 D_K.",
-        ),
+        "seeds",
+        (Variant("1"), Variant("3", tuple(fit(later_seed=1_000 * at) for at in range(3)))),
+        ("The mean of scores with the split's seed and two more, for halves, landmarks and first centres.",),
     ),
     Knob(
         "trim",
-        _numbers("trim", _DEFAULTS["trim"], 0.0, 0.05, 0.1),
+        _numbers("trim", 0.05, 0.1),
         ("On clean training rows: what trimming costs where nothing need be trimmed.",),
     ),
 )

@@ -105,7 +105,7 @@ def _alarms(path: Path, cells: Sequence[AlarmCell]) -> Path:
     names = list(dict.fromkeys(cell.set for cell in cells))
     seeds = sorted({cell.seed for cell in cells})
     title = "False alarms of RankAD: asked for, obtained, and what chance allows"
-    figure = new_figure(title, (11.5, 2.0 + max(0.36, 0.06 * len(seeds)) * len(names)))
+    figure = new_figure(title, (11.5, 2.0 + max(0.36, 0.03 * len(seeds)) * len(names)))
     step = 0.72 / len(seeds)
     for at, alpha in enumerate(ALPHAS, start=1):
         axes = figure.add_subplot(1, len(ALPHAS), at)

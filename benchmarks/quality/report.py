@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.quality.methods import WITHOUT_TORCH
 from benchmarks.quality.sets import SetFile
 from benchmarks.quality.settings import Study
 from benchmarks.report import used_versions
@@ -42,14 +43,18 @@ class Page(NamedTuple):
 
 
 _NOTES = (
-    "Every detector has its library's defaults. Peers get columns standardized by the training rows' mean "
-    "and standard deviation (1 where that is zero); RankAD gets the rows as they are. Where there is a seed, "
-    "it is that of the split.",
-    "k-NN 5 and k-NN 20: the mean distance to the 5 and 20 nearest training rows. LOF has novelty=True. By "
-    "default GMM is one Gaussian, KDE has bandwidth 1, INNE looks at 8 rows at a time. PCA divides by "
-    "each component's share of the variance, which is zero where columns are constant or collinear.",
+    "Every detector has its library's defaults, but where said. Peers get columns standardized by the "
+    "training rows' mean and standard deviation (1 where that is zero); RankAD gets the rows as they are. "
+    "Where there is a seed, it is that of the split.",
+    "k-NN 5 and k-NN 20: the mean distance to the 5 and 20 nearest training rows; k-NN 5 also on raw "
+    "columns, on columns divided by their interquartile range, and on whitened ones, by a covariance with "
+    "Ledoit and Wolf's shrinkage. LOF has novelty=True. GMM 10 is scikit-learn's GaussianMixture of ten, "
+    "reg_covar=1e-3. By default GMM is one Gaussian, KDE has bandwidth 1, INNE looks at 8 rows at a time. "
+    "PCA divides by each component's share of the variance, which is zero where columns are constant or "
+    "collinear.",
     "ECOD and COPOD score a row by its rank among the training rows and all others scored with it, anomalies "
     "included.",
+    *((f"{' and '.join(WITHOUT_TORCH)} need torch, which was not there: left out.",) * bool(WITHOUT_TORCH)),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ALPHAS", "SHARES", "Sizes", "Study"]
+__all__ = ["ALARM_SEEDS", "ALPHAS", "SHARES", "Sizes", "Study"]
 
 # False-alarm rates asked for.
 ALPHAS = (0.10, 0.05, 0.01)
@@ -13,7 +13,9 @@ ALPHAS = (0.10, 0.05, 0.01)
 SHARES = (0.01, 0.05, 0.10)
 # Splits on which RankAD's false alarms are counted, if that is more than detectors are compared on: of an
 # exact calibration one cell in a hundred is outside its band, and it takes many to tell.
-_ALARM_SEEDS = 10
+ALARM_SEEDS = 20
+# Those, of them, over which AUC may spread.
+_SPREAD_SEEDS = 10
 
 
 class Sizes(NamedTuple):
@@ -46,6 +48,8 @@ class Study(NamedTuple):
         Processes.
     quick : bool
         Whether to take a cheap look: the two smallest sets, one split (two for false alarms), few rows.
+    n_alarm_seeds : int
+        Every set is split so many times to count false alarms, or `n_seeds` times if that is more.
     """
 
     out: Path
@@ -53,6 +57,7 @@ class Study(NamedTuple):
     n_seeds: int = 3
     n_jobs: int = 2
     quick: bool = False
+    n_alarm_seeds: int = ALARM_SEEDS
 
     @property
     def sizes(self) -> Sizes:
@@ -67,7 +72,12 @@ class Study(NamedTuple):
     @property
     def alarm_seeds(self) -> range:
         """The seeds of the false alarms, those of the comparison first."""
-        return range(2 if self.quick else max(self.n_seeds, _ALARM_SEEDS))
+        return range(2 if self.quick else max(self.n_seeds, self.n_alarm_seeds))
+
+    @property
+    def spread_seeds(self) -> range:
+        """The seeds over which AUC may spread: the first of those of the false alarms."""
+        return self.alarm_seeds[:_SPREAD_SEEDS]
 
     @property
     def cells(self) -> Path:
