@@ -11,7 +11,7 @@ import oracles
 from rankad import KLPE, RankAD, TableDetector, load
 from rankad.calibration import Calibration
 from rankad.detectors import fitting, trimming
-from rankad.detectors.own_rows import own_p_values, own_scores, with_suspects
+from rankad.detectors.own_rows import own_p_values, with_suspects
 from rankad.detectors.trimming import mean_distance, most_suspicious, suspicion
 from rankad.volumes import chance_of
 
@@ -97,13 +97,6 @@ def test_p_values_are_places_among_all_rows():
     scores = np.random.default_rng(0).integers(0, 20, size=50).astype(float)
     expected = [np.mean(scores <= score) for score in scores]
     np.testing.assert_allclose(own_p_values(scores), expected)
-
-
-def test_the_product_of_both_looks_decides():
-    suspicion_, scores, near = np.random.default_rng(0).random((3, 9))
-    places = [[(0.5 + sum(o < e for o in v)) / 9 for e in v] for v in (-suspicion_, scores, near)]
-    expected = [math.log(a * math.sqrt(b * c)) for a, b, c in zip(*places, strict=True)]
-    np.testing.assert_allclose(own_scores(suspicion_, scores, near), expected)
 
 
 @SPLIT

@@ -1,9 +1,7 @@
 """Rows judged by a detector that is fitted on them: nobody vouches for any.
 
-There are two looks. The first is coarse and sees all rows (`rankad.detectors.trimming.suspicion`); it keeps
-suspects from training. The second is fine, and takes part in training only for other rows: what the detector
-says of each row by models that had not seen it, and how far the nearest rows are that trained. A row's
-p-value is its place in the order that both looks make together.
+A first look is coarse and sees all rows (`rankad.detectors.trimming.suspicion`); it keeps suspects from
+training. Then each row is scored by models that had not seen it, and its p-value is its place among all.
 """
 
 from __future__ import annotations
@@ -14,45 +12,7 @@ from scipy.stats import rankdata
 from rankad._arrays import Floats, Ints
 from rankad.calibration import Calibration
 
-__all__ = ["own_p_values", "own_scores", "with_suspects"]
-
-
-def own_scores(suspicion: Floats, scores: Floats, nearness: Floats) -> Floats:
-    """Join both looks at the rows of a table.
-
-    Each look gives a row a p-value among all rows. Their product decides, as in Fisher's combined test, so
-    that a row which is extreme in one look is not lost in the average of both. In the second look the
-    detector and the nearest rows have equal say (the geometric mean of their p-values): between the last rows
-    that trained and where its far field begins, a kernel's score need not fall with the distance.
-
-    Parameters
-    ----------
-    suspicion : ndarray of shape (n,)
-        The first look; higher is more suspicious.
-    scores : ndarray of shape (n,)
-        By models that had not seen the rows; higher is more nominal.
-    nearness : ndarray of shape (n,)
-        Of the nearest rows that trained; higher is more nominal.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The logarithm of the product: higher is more nominal.
-
-    Examples
-    --------
-    >>> suspicion, scores = np.array([0.2, 0.9, 0.1, 0.3]), np.array([4.0, 0.5, 3.0, 1.0])
-    >>> own_scores(suspicion, scores, -suspicion).argmin()
-    np.int64(1)
-    """
-    first, second, third = map(_log_p, (-suspicion, scores, nearness))
-    return np.asarray(first + (second + third) / 2)
-
-
-def _log_p(scores: Floats) -> Floats:
-    """Return the logarithm of each row's place among all, the least score first; ties share theirs."""
-    # Half a row less, so that the first and the last are treated alike.
-    return np.asarray(np.log((rankdata(scores) - 0.5) / len(scores)))
+__all__ = ["own_p_values", "with_suspects"]
 
 
 def own_p_values(scores: Floats) -> Floats:

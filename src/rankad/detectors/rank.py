@@ -17,12 +17,12 @@ from rankad._threads import importing, one_blas_thread
 from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
 from rankad.copies import find_repeats
 from rankad.detectors.base import CalibratedDetector
-from rankad.detectors.own_rows import own_p_values, own_scores, with_suspects
+from rankad.detectors.own_rows import own_p_values, with_suspects
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
 from rankad.farfield import ColumnRanges
 from rankad.levels import resolve_cuts
-from rankad.scaling import Scaling, fit_scaling
+from rankad.scaling import Scaling
 from rankad.selection import SelectionTable
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["RankAD"]
 
 _LEAST_ROWS = 8
-# Rows that trained to which a row's distance counts where it is judged.
-_NEAREST = 5
 _SUSPECTED = (
     ". Which rows do not train was chosen by looking at all of them, those that calibrate too, which no "
     "theorem here covers"
@@ -278,11 +276,10 @@ class RankAD(CalibratedDetector):
     def fit_p_values(self, X: Any, y: Any = None) -> Floats:
         """Fit on rows nobody vouches for, and return the p-value of each of them among all of them.
 
-        Each row is judged by two looks: how far it stands from wide neighbourhoods, by an isolation forest
-        and by the tails of its columns; and by the scores of models that were not fitted on it, and the
-        distance to the five nearest rows that were fitted on. The fifth of the rows that the first look finds
-        most suspicious does not train (or the share `trim`, if that is not 0). The p-value is the row's place
-        among all rows, the least nominal first, over their number.
+        A first, coarse look finds suspects: how far a row stands from wide neighbourhoods, by an isolation
+        forest, and by the tails of its columns. The fifth of the rows that is most suspicious does not train
+        (or the share `trim`, if that is not 0). Then every row is scored by models that were not fitted on
+        it. The p-value is the row's place among all rows, the least nominal first, over their number.
 
         What is promised: no more than a share alpha of the rows have a p-value of at most alpha, whatever the
         rows. If all come from one law, any of them has one with probability alpha: a row drawn at random from
@@ -313,13 +310,10 @@ class RankAD(CalibratedDetector):
         return own_p_values(self._fit_scores(X))
 
     def _fit_scores(self, X: Any, strange: Ints | None = None) -> Floats:
-        """Fit on rows and score them by both looks (see `rankad.detectors.own_rows`).
+        """Fit on rows and score each by models that had not seen it (see `rankad.detectors.own_rows`).
 
-        Strange rows have the least score in the second look: they have something that no other row has.
+        Strange rows have the least score: they have something that no other row has.
         """
-        with importing:
-            from rankad.detectors.trimming import mean_distance
-
         if self.calibration == "in-sample":
             raise ValueError(
                 "calibration='in-sample' has no model that was not fitted on a row, by which to judge the "
@@ -337,13 +331,10 @@ class RankAD(CalibratedDetector):
             scores[self.training_rows_] = left_out
         if strange is not None:
             scores[strange] = -np.inf
-        trained = self.training_rows_
-        scaled = fit_scaling(rows[trained], "standard").apply(rows)
-        own = own_scores(suspicion, scores, -mean_distance(scaled, trained, _NEAREST, self.n_jobs))
         if self.repeated_rows_.size:
             repeats = find_repeats(rows)
-            own[repeats.copies] = own[repeats.originals]
-        return own
+            scores[repeats.copies] = scores[repeats.originals]
+        return scores
 
     @property
     def predict(self) -> Callable[[Any], Any]:
