@@ -299,16 +299,18 @@ def test_the_near_field_has_limits_of_its_own(monkeypatch, limits, n_reference):
 
 @pytest.mark.usefixtures("small_limits")
 def test_parts_have_the_units_of_what_they_say_of_training_rows():
-    """Landmarks and near field by the rows that trained, the mixture by rows left out of it."""
+    """Near field and mixture are made of reference rows, so that training rows are new to them."""
     rows = rows_of(600)
     detector = _quick().fit(rows)
     scorer, training = detector.scorer_, rows[detector.training_rows_]
-    said = scorer.parts(training)[:2]
-    np.testing.assert_allclose(scorer.units.centers[:2], np.median(said, axis=1))
+    said = scorer.parts(training)
+    np.testing.assert_allclose(scorer.units.centers, np.median(said, axis=1))
     low, high = np.sort(said, axis=1)[:, [5, 94]].T
     spreads = np.clip(said, low[:, None], high[:, None]).std(axis=1)
-    np.testing.assert_allclose(scorer.units.spreads[:2], spreads)
+    np.testing.assert_allclose(scorer.units.spreads, spreads)
     assert scorer.n_parts == 3
+    reference = rows[detector.reference_rows_]
+    assert scorer.mixture.score(reference).mean() > scorer.mixture.score(training).mean()
 
 
 @pytest.mark.usefixtures("small_limits")

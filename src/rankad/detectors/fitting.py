@@ -49,8 +49,9 @@ MAX_TRAINING_ROWS = 5_000
 # are ranked by their neighbours among them, or among so many that take no more multiplications than this.
 _ENOUGH_FOR_REFERENCE = 2
 _RANKING_ROWS, _RANKING_WORK = 10_000, 1e9
-# The near field is made of them all: so many rows and numbers at most.
+# The near field is made of them all: so many rows and numbers at most. The mixture is made of so many.
 _NEAR_ROWS, _NEAR_NUMBERS = 100_000, 4_000_000
+_MIXTURE_ROWS = 20_000
 # Folds of the cross-fitted calibration: models of 39 rows in 40 are near enough to the final one. A mixture
 # takes longer to make than it changes with a row. For the units of parts alone, a few will do.
 _CALIBRATION_FOLDS, _MIXTURE_FOLDS, _UNIT_FOLDS = 40, 10, 5
@@ -255,10 +256,13 @@ class RankFit:
         if detector.near_field:
             near = NearField.of(rows if self.reference is None else self.reference, near_unit(rows))
             left_out.append(self._near_left_out(near))
-        if plan.n_gaussians:
+        if plan.n_gaussians and self.reference is not None:
+            some = self.reference[:: -(-len(self.reference) // _MIXTURE_ROWS)]
+            mixture = plan.fit(some, np.arange(len(some)))
+            left_out.append(mixture.score(rows))
+        elif plan.n_gaussians:
             mixture = plan.fit(rows, np.arange(len(rows)))
-            parts = self._deal(_MIXTURE_FOLDS)
-            left_out.append(plan.left_out(rows, parts, self._in_parallel))
+            left_out.append(plan.left_out(rows, self._deal(_MIXTURE_FOLDS), self._in_parallel))
         said = np.stack(left_out)
         np.clip(said, -LARGEST, None, out=said)
         centers, spreads = units_of(said)
