@@ -91,8 +91,9 @@ def test_near_left_out_has_a_naive_twin():
     rows = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 40.0]
     unit, held = near_unit(rows), np.arange(0, 60, 7)
     np.testing.assert_allclose(unit, np.sqrt(rows.std(axis=0) * np.ptp(rows, axis=0)))
-    others = np.delete(rows, held, axis=0) / unit
-    expected = -cKDTree(others).query(rows[held] / unit, 5)[0].mean(axis=1)
+    others = np.delete(rows, held, axis=0)
+    own = np.sqrt(others.std(axis=0) * np.ptp(others, axis=0))
+    expected = -cKDTree(others / own).query(rows[held] / own, 5)[0].mean(axis=1)
     np.testing.assert_allclose(near_left_out(rows, held, unit), expected, rtol=1e-5)
 
 
@@ -103,7 +104,7 @@ def test_a_row_left_out_does_not_stretch_the_unit_that_it_is_measured_in():
     wild, usual = near_left_out(rows, held, unit)
     own = near_unit(np.delete(rows, held, axis=0))
     assert wild == pytest.approx(-1e6 / own[1], rel=1e-3)
-    # The other row of the fold is measured as all rows are.
+    # The other row of the fold is measured as rows of other folds are.
     others = np.delete(rows, held, axis=0) / unit
     assert usual == pytest.approx(-cKDTree(others).query(rows[10] / unit, 5)[0].mean(), rel=1e-4)
 

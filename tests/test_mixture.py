@@ -118,6 +118,7 @@ def test_rows_as_they_come_have_the_density_in_their_own_units():
 @pytest.mark.parametrize(
     ("most", "shape", "expected"),
     [(20, (2_000, 10), 20), (20, (100, 3), 5), (20, (12, 3), 1), (0, (2_000, 3), 0), (20, (50, 60), 0),
+     (20, (239, 60), 0), (20, (240, 60), 12),
      (20, (2_000, 196), 6), (20, (2_000, 900), 0), (3, (2_000, 10), 3)],
 )  # fmt: skip
 def test_how_many_gaussians(most, shape, expected):

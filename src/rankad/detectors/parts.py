@@ -24,6 +24,8 @@ __all__ = ["ALIKE_UNITS", "MixturePlan", "near_left_out", "near_unit"]
 ALIKE_UNITS = 0.2
 # A mixture takes about as many multiplications a step at most.
 _MOST_WORK = 5e8
+# With fewer rows for every column than these there is none.
+_ROWS_A_COLUMN = 4
 
 
 def near_unit(rows: Floats) -> Floats:
@@ -40,8 +42,9 @@ def near_unit(rows: Floats) -> Floats:
 def near_left_out(rows: Floats, held: Ints, unit: Floats) -> Floats:
     """Return how near each of some rows is to the others, held ones not among them.
 
-    In the unit of all rows, but for a row outside the range of the others that would stretch the unit which
-    it is measured in.
+    In the unit of the others: a row must not stretch the unit which it is measured in. But where that is far
+    from the unit of all rows, because of a wild row that is left out too, the unit of all rows is right for
+    those within the range of the others.
 
     Parameters
     ----------
@@ -51,14 +54,14 @@ def near_left_out(rows: Floats, held: Ints, unit: Floats) -> Floats:
         `near_unit` of all rows.
     """
     others, here = np.delete(rows, held, axis=0), rows[held]
-    scores = NearField.of(others, unit).score(here)
     own = near_unit(others)
+    scores = NearField.of(others, own).score(here)
     unlike = np.abs(np.log(own / unit)) > ALIKE_UNITS
-    if unlike.any():
+    if unlike.any() and len(held) > 1:
         low, high = others[:, unlike].min(axis=0), others[:, unlike].max(axis=0)
-        outside = ((here[:, unlike] < low) | (here[:, unlike] > high)).any(axis=1)
-        if outside.any():
-            scores[outside] = NearField.of(others, own).score(here[outside])
+        inside = ((here[:, unlike] >= low) & (here[:, unlike] <= high)).all(axis=1)
+        if inside.any():
+            scores[inside] = NearField.of(others, unit).score(here[inside])
     return scores
 
 
@@ -80,11 +83,12 @@ class MixturePlan(NamedTuple):
     def of(cls, most: int, rows: Floats, seed: int) -> MixturePlan:
         """Plan a mixture of `most` Gaussians, or fewer: for rows that are few, or columns that are many.
 
-        None where there are fewer rows than columns: no covariance can be told from those.
+        None where there are fewer than four rows for every column: no covariance can be told from those, and
+        what is said of rows left out depends on every row.
         """
         n, d = rows.shape
         affordable = int(_MOST_WORK / (max(n, d) * d**2))
-        if most == 0 or n <= d or affordable == 0:
+        if most == 0 or n < _ROWS_A_COLUMN * d or affordable == 0:
             return cls(0, seed)
         return cls(min(n_gaussians(most, n), affordable), seed)
 

@@ -82,7 +82,8 @@ class RankAD(CalibratedDetector):
     n_components : int, default=20
         Of how many Gaussians a mixture is made that the score also looks at, one for every 20 training rows
         at most; 0 for none. Their covariances tell rows that break what columns obey together. There is none
-        where columns are more than rows or very many (700 and more), nor for calibration="in-sample".
+        where there are fewer than four training rows for every column, nor where columns are very many (500
+        and more of 2,000 rows), nor for calibration="in-sample".
     selection : {"contrast", "shuffled", "disagreement"}, default="contrast"
         How scaling, bandwidth and C are selected where several are given, always without labels. By telling
         held-out rows from made-up ones, with shuffled columns and (for "contrast") uniform in a box; or by
