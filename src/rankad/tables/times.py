@@ -168,6 +168,8 @@ def recognize_times(words: pl.Series, *, day_first: bool | None = None) -> Recog
     >>> recognize_times(pl.Series(["03/04/2024", "25/12/2024"]))
     RecognizedTime(format=TimeFormat(orders=('dmy',), epoch=''), odd=array([], dtype=int64), ambiguous=False)
     """
+    if not words.str.contains(r"\d").any():
+        return None
     slashes = words.str.contains("/", literal=True).to_numpy()
     none = np.zeros(len(words), dtype=np.bool_)
     read = {
@@ -261,6 +263,9 @@ def label(part: str, fraction: float) -> str:
 
 def _read(text: pl.Series, order: str) -> pl.Series:
     found = text.str.strip_chars().str.extract_groups(_SHAPES[order]).struct.unnest()
+    if all(group.null_count() == len(group) for group in found):
+        # Most orders read no cell at all; what follows takes many times as long as to see that.
+        return pl.Series(text.name, [None] * len(text), dtype=pl.Datetime("us"))
     there = set(found.columns)
     if "name" in there:
         name = found["name"].str.to_lowercase().str.slice(0, 3)
