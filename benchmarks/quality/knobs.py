@@ -240,7 +240,7 @@ KNOBS = (
     Knob("steps of EM", _constants("rankad.mixture._STEPS", 0, 1, 10, 30)),
     Knob(
         "least variance",
-        _constants("rankad.mixture._LEAST_VARIANCE", 1e-6, 1e-4, 1e-3, 1e-2),
+        _constants("rankad.mixture._LEAST_VARIANCE", 1e-5, 1e-3, 1e-2),
         ("Added to every variance of a Gaussian, on standardized columns.",),
     ),
     Knob(

@@ -20,7 +20,7 @@ __all__ = ["GaussianMixture", "fit_mixture", "n_gaussians"]
 # Steps of expectation and maximization after the first covariances. Few, so that every fold can take them.
 _STEPS = 3
 # Added to every variance, in units of the standardized columns.
-_LEAST_VARIANCE = 1e-5
+_LEAST_VARIANCE = 1e-4
 # A Gaussian of fewer rows than this is dropped.
 _FEWEST = 1e-6
 # About each Gaussian are at least so many rows, on average.
@@ -100,7 +100,7 @@ def fit_mixture(rows: Floats, owners: Ints) -> GaussianMixture:
 
     Every covariance borrows d rows from the one that all Gaussians have in common,
     ``(S_k + d S / n) / (n_k + d)`` for the sums of squares S_k of its own n_k rows and S of all n, so that
-    one of few rows has a shape. To each variance 0.00001 is added.
+    one of few rows has a shape. To each variance 0.0001 is added.
 
     Parameters
     ----------
