@@ -478,14 +478,15 @@ class RankFit:
         if self.calibration == "in-sample":
             scores.append(detector._score(self.training))
         elif self.cross_fits:
-            left_out, own = self.left_out_scores(), detector._score(self.training)
-            assert left_out is not None
-            # Rows that the kernel cannot tell from others form a plateau, on which scores left out differ by
+            said, own = self.left_out_scores(), detector._score(self.training)
+            assert said is not None
+            # Rows that a score cannot tell from others form a plateau, on which scores left out differ by
             # next to nothing. The final plateau might lie below all of them, and every row to come that lies
-            # on it would be an alarm. So such a row calibrates with no more than its own final score.
+            # on it would be an alarm. So such a row calibrates with no more than its own final score. Where
+            # there are several parts, so does any row: left out, it hardly ever has more.
             plateau = self._known.distances[:, 0] <= _INDISTINCT * detector.bandwidth_
-            left_out[plateau] = np.minimum(left_out[plateau], own[plateau])
-            left_out -= _EQUAL_WITHIN
+            capped = plateau | (detector.scorer_.n_parts > 1)
+            left_out = np.where(capped, np.minimum(said, own), said) - _EQUAL_WITHIN
             doubt = self._doubt(own, left_out, self._known)
             scores.append(left_out)
         kind = self.calibration if self.calibration == "in-sample" or self.cross_fits else "split"

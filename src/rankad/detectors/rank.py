@@ -369,7 +369,9 @@ class RankAD(CalibratedDetector):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self._warn_if_silent(stacklevel=4)
+        if suspicion is None:
+            # Rows that are judged themselves have as many p-values as there are rows.
+            self._warn_if_silent(stacklevel=4)
         return fit
 
     def _fit(self, plan: Plan, rows: Floats, suspicion: Floats | None = None) -> RankFit:

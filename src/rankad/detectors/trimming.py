@@ -16,6 +16,7 @@ __all__ = ["mean_distance", "most_suspicious", "suspects", "suspicion"]
 # Neighbours are looked for among so many rows.
 _MOST_REFERENCE = 2_000
 _BLOCK = 20_000
+_LARGEST_SINGLE = 1e30
 # The share of the rows that trim="auto" keeps from training. A normal row fewer costs little, an anomaly that
 # trains vouches for those like it.
 AUTO_SHARE = 0.2
@@ -121,13 +122,15 @@ def suspicion(rows: Floats, rng: np.random.Generator, n_jobs: int | None = None)
 
     seed = int(rng.integers(2**31))
     drawn = np.sort(rng.choice(len(rows), min(len(rows), _MOST_REFERENCE), replace=False))
-    forest = IsolationForest(n_estimators=_N_TREES, random_state=seed).fit(rows)
+    # Trees are grown in float32.
+    small = np.clip(rows, -_LARGEST_SINGLE, _LARGEST_SINGLE)
+    forest = IsolationForest(n_estimators=_N_TREES, random_state=seed).fit(small)
     n_near = max(1, int(_WIDE_SHARE * len(drawn)))
     views = [
         mean_distance(scaling.apply(rows), drawn, n_near, n_jobs)
         for scaling in (fit_scaling(rows, "standard"), _to_range(rows), fit_scaling(rows, None))
     ]
-    votes = [*views, -forest.score_samples(rows), _tails(rows)]
+    votes = [*views, -forest.score_samples(small), _tails(rows)]
     return np.asarray(np.mean([rankdata(vote) for vote in votes], axis=0) / len(rows))
 
 
