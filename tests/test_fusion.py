@@ -182,12 +182,14 @@ def test_calibration_scores_are_those_of_parts_left_out(quick_rankad, monkeypatc
     )
     detector = quick_rankad().fit(nominal)
     left_out = np.array(naive_fuse(seen["parts"], *detector.scorer_.units))
-    expected = np.minimum(left_out, detector.score_samples(nominal)) - 1e-6
+    own = detector.score_samples(nominal)
+    # What is nearly the same counts as a tie.
+    expected = np.where(left_out - own <= 0.05, np.minimum(left_out, own), left_out) - 1e-6
     np.testing.assert_allclose(detector.calibration_.scores, np.sort(expected), rtol=0, atol=1e-9)
     # Rows seem farther to parts that had not seen them.
-    own = detector.scorer_.parts(nominal)
-    assert (seen["parts"][1] < own[1]).all()
-    assert seen["parts"][2].mean() < own[2].mean()
+    by_all = detector.scorer_.parts(nominal)
+    assert (seen["parts"][1] < by_all[1]).all()
+    assert seen["parts"][2].mean() < by_all[2].mean()
 
 
 def test_a_broken_relation_is_an_alarm():

@@ -64,6 +64,8 @@ AUTO_C = 10.0
 _EQUAL_WITHIN = 1e-6
 # Rows so many bandwidths apart have kernel values that differ by a ten-thousandth at most.
 _INDISTINCT = 0.01
+# Where parts vote, scores that differ by no more than so many units say nearly the same.
+_NEARLY_THE_SAME = 0.05
 # Cross-fitted scores of few rows are relied on only if at most this share of the rows, once left out, scores
 # below all training rows.
 _MOST_LOST = 0.2
@@ -482,10 +484,11 @@ class RankFit:
             assert said is not None
             # Rows that a score cannot tell from others form a plateau, on which scores left out differ by
             # next to nothing. The final plateau might lie below all of them, and every row to come that lies
-            # on it would be an alarm. So such a row calibrates with no more than its own final score. Where
-            # there are several parts, so does any row: left out, it hardly ever has more.
-            plateau = self._known.distances[:, 0] <= _INDISTINCT * detector.bandwidth_
-            capped = plateau | (detector.scorer_.n_parts > 1)
+            # on it would be an alarm. So such a row calibrates with no more than its own final score: one
+            # that the kernel cannot tell from another, or, where parts vote, of which nearly the same is said.
+            capped = self._known.distances[:, 0] <= _INDISTINCT * detector.bandwidth_
+            if detector.scorer_.n_parts > 1:
+                capped |= said - own <= _NEARLY_THE_SAME
             left_out = np.where(capped, np.minimum(said, own), said) - _EQUAL_WITHIN
             doubt = self._doubt(own, left_out, self._known)
             scores.append(left_out)
