@@ -485,7 +485,7 @@ class RankFit:
             # Rows that a score cannot tell from others form a plateau, on which scores left out differ by
             # next to nothing. The final plateau might lie below all of them, and every row to come that lies
             # on it would be an alarm. So such a row calibrates with no more than its own final score: one
-            # that the kernel cannot tell from another, or, where parts vote, of which nearly the same is said.
+            # that the kernel cannot tell from another, or of which parts that vote say nearly the same.
             capped = self._known.distances[:, 0] <= _INDISTINCT * detector.bandwidth_
             if detector.scorer_.n_parts > 1:
                 capped |= said - own <= _NEARLY_THE_SAME
