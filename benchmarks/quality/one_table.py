@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import average_precision_score
 
-from benchmarks.quality import bars, cells, comparison, options, report
+from benchmarks.quality import bars, cells, comparison, methods, options, report
 from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import Sizes, Study
 from benchmarks.report import print_bars
@@ -27,7 +27,7 @@ __all__ = ["METHODS", "OURS", "Sample", "judge", "main", "measure", "sample", "s
 OURS = "RankAD"
 FOREST = "IsolationForest"
 # Modules that a cell's result depends on; the others show results.
-_SOURCES = ("cells.py", "one_table.py", "sets.py", "settings.py")
+_SOURCES = ("cells.py", "methods.py", "one_table.py", "sets.py", "settings.py")
 _LEAST_ANOMALIES = 5
 _MEAN_AUC, _MEAN_PRECISION = 0.808, 0.405
 
@@ -117,44 +117,9 @@ def _one_class_svm(rows: Floats, seed: int) -> Floats:
     return np.asarray(OneClassSVM().fit(scaled).score_samples(scaled))
 
 
-def _pyod(build: Callable[[int], Any], rows: Floats, seed: int) -> Floats:
-    return -np.asarray(build(seed).fit(_standardized(rows)).decision_scores_)
-
-
-def _ecod(seed: int) -> Any:
-    from pyod.models.ecod import ECOD
-
-    return ECOD()
-
-
-def _copod(seed: int) -> Any:
-    from pyod.models.copod import COPOD
-
-    return COPOD()
-
-
-def _hbos(seed: int) -> Any:
-    from pyod.models.hbos import HBOS
-
-    return HBOS()
-
-
-def _inne(seed: int) -> Any:
-    from pyod.models.inne import INNE
-
-    return INNE(random_state=seed)
-
-
-def _pca(seed: int) -> Any:
-    from pyod.models.pca import PCA
-
-    return PCA(random_state=seed)
-
-
-def _gmm(seed: int) -> Any:
-    from pyod.models.gmm import GMM
-
-    return GMM(random_state=seed)
+def _pyod(name: str, rows: Floats, seed: int) -> Floats:
+    built = methods.METHODS[name].build(seed)
+    return -np.asarray(built.fit(_standardized(rows)).decision_scores_)
 
 
 # Rows and a seed to scores of the same rows; higher is more nominal.
@@ -167,12 +132,7 @@ METHODS: dict[str, Callable[[Floats, int], Floats]] = {
     "k-NN 10 %": partial(_neighbours, 0.1),
     "LOF": _local_outlier_factor,
     "OneClassSVM": _one_class_svm,
-    "ECOD": partial(_pyod, _ecod),
-    "COPOD": partial(_pyod, _copod),
-    "HBOS": partial(_pyod, _hbos),
-    "INNE": partial(_pyod, _inne),
-    "PCA": partial(_pyod, _pca),
-    "GMM": partial(_pyod, _gmm),
+    **{name: partial(_pyod, name) for name in ("ECOD", "COPOD", "HBOS", "INNE", "PCA", "GMM")},
 }
 
 
