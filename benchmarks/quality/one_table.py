@@ -162,11 +162,11 @@ def _run(study: Study, sets: Sequence[SetFile]) -> list[dict[str, Any]]:
     libraries = {name: version(name) for name in ("numpy", "scikit-learn", "pyod")}
     records = []
     # Cells of peers are kept whatever rankad's source.
-    for label, methods, known in (
+    for label, chosen, known in (
         ("peers", [name for name in METHODS if name != OURS], libraries),
         (OURS, [OURS], None),
     ):
-        names = list(product(sets, study.seeds, methods))
+        names = list(product(sets, study.seeds, chosen))
         keys = [{"set": one.name, "seed": seed, "method": method} for one, seed, method in names]
         results = run_cells(
             [
