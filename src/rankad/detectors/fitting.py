@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from rankad._arrays import LARGEST, Floats, Ints
 from rankad._progress import Progress
 from rankad._scratch import Scratch
+from rankad._threads import made_once
 from rankad.calibration import Calibration
 from rankad.detectors.doubt import few_places, is_in_doubt
 from rankad.detectors.narrowing import Narrowed, narrow_others, narrowed, shuffled_cells
@@ -242,7 +243,6 @@ class RankFit:
         detector.n_iter_ = ranker.solution.n_iter
         detector.converged_ = ranker.solution.converged
         self._chosen = view, chosen, weight
-        self._known = self._neighbors_of(view)
         if self.fuses:
             self._fuse(kernel)
         return self._calibrate()
@@ -467,7 +467,10 @@ class RankFit:
             self._left_out = self._kernel_left_out()
         return self._left_out
 
-    def _neighbors_of(self, view: View) -> Neighbors:
+    @made_once
+    def _known(self) -> Neighbors:
+        """The neighbours of all training rows, for fits that leave rows out."""
+        view, _, _ = self._chosen
         # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
         many = min(_KNOWN_NEIGHBORS * self.recipe.k, len(view.rows) - 1)
         return nearest_neighbors(view.rows, many, n_jobs=self.detector.n_jobs)
