@@ -129,15 +129,21 @@ def test_one_for_every_twenty_rows():
     assert [n_gaussians(20, n) for n in (5, 39, 40, 399, 400, 9_999)] == [1, 1, 2, 19, 20, 20]
 
 
-def test_columns_that_do_not_vary_have_no_say():
+def test_a_column_that_does_not_vary_tells_rows_that_differ_in_it_and_no_others():
     rows = rows_of(120, 3)
-    more = np.column_stack([rows[:, :1], np.full(120, 7.0), rows[:, 1:]])
-    plan, names = MixturePlan(4, 11), np.arange(120)
+    more = np.column_stack([rows[:, :1], np.zeros(120), rows[:, 1:]])
+    plan, names = MixturePlan(1, 11), np.arange(120)
     bare, padded = plan.fit(rows, names), plan.fit(more, names)
-    new = np.array([[0.0, 7.0, 0.1, 0.2], [0.0, -1e9, 0.1, 0.2]])
-    np.testing.assert_allclose(padded.score(new), bare.score(new[:, [0, 2, 3]]), rtol=1e-10)
+    new = np.array([[0.0, 0.0, 0.1, 0.2], [0.3, 0.0, 0.1, 0.2], [0.0, 1.0, 0.1, 0.2]])
+    same, other, moved = padded.score(new)
+    of_bare = bare.score(new[:, [0, 2, 3]])
+    # One Gaussian borrows more rows the more columns there are; that changes sizes by a little.
+    np.testing.assert_allclose(same - other, of_bare[0] - of_bare[1], rtol=0.05, atol=1e-3)
+    # As far as one row in 120 that had differed: the root of 120 deviations.
+    np.testing.assert_allclose(same - moved, 120 / 2, rtol=1e-6)
     still = plan.fit(np.full((30, 2), 3.0), np.arange(30))
-    assert np.ptp(still.score(np.array([[3.0, 3.0], [9.0, 1.0]]))) == 0
+    inside, near, far = still.score(np.array([[3.0, 3.0], [3.0, 3.01], [9.0, 1.0]]))
+    assert inside > near > far
 
 
 def test_left_out_scores_are_those_of_mixtures_of_the_others():
@@ -146,7 +152,7 @@ def test_left_out_scores_are_those_of_mixtures_of_the_others():
     found = plan.left_out(rows, parts, lambda work, n: [work(i) for i in range(n)])
     for held in parts:
         kept = np.setdiff1d(np.arange(90), held)
-        np.testing.assert_array_equal(found[held], plan.fit(rows[kept], kept).score(rows[held]))
+        np.testing.assert_array_equal(found[held], plan.fit(rows[kept], kept, 90).score(rows[held]))
 
 
 def test_rows_that_break_a_relation_are_told():

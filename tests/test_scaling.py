@@ -54,13 +54,17 @@ def test_robust_scaling_of_normal_columns_is_about_the_standard_one():
 
 @pytest.mark.parametrize("method", ["standard", "robust"])
 @pytest.mark.parametrize("value", [0.0, 7.0, 0.1, -1e9])
-def test_a_constant_column_keeps_its_unit(method, value):
+def test_a_constant_column_is_scaled_as_if_one_row_had_differed(method, value):
     # 0.1 summed a thousand times is not a thousand times 0.1.
     rows = np.column_stack([np.full(1_000, value), np.arange(1_000.0)])
     scaling = fit_scaling(rows, method)
-    assert scaling.scale[0] == 1.0
+    change = 0.01 * abs(value) if value else 1.0
     np.testing.assert_allclose(scaling.center[0], value, rtol=1e-12)
-    np.testing.assert_allclose(scaling.apply(np.array([[value + 1, 0.0]]))[0, 0], 1.0, rtol=1e-6)
+    np.testing.assert_allclose(scaling.scale[0], change / np.sqrt(1_000), rtol=1e-12)
+    one_differs = rows.copy()
+    one_differs[0, 0] += change
+    np.testing.assert_allclose(fit_scaling(one_differs, "standard").scale[0], scaling.scale[0], rtol=1e-3)
+    np.testing.assert_array_equal(fit_scaling(rows[:10], method, 1_000).scale[0], scaling.scale[0])
 
 
 def test_robust_scaling_falls_back_to_the_standard_deviation_where_most_values_are_equal():

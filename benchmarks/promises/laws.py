@@ -279,6 +279,16 @@ LAWS = (
     Law("staircase and count", _staircase),
     Law("machine at rest or at work", _switching),
     Law("Gaussian, 200 columns", _gaussian(200)),
+    Law("sparse bits, 300 columns", lambda n, rng: (rng.random((n, 300)) < 0.01).astype(float)),
+    Law(
+        "sparse bits beside Gaussians",
+        _beside(_gaussian(2), lambda n, rng: (rng.random((n, 60)) < 0.01).astype(float)),
+    ),
+    Law("rows of three scales", lambda n, rng: rng.normal(size=(n, 3)) * rng.choice([1, 1e3, 1e6], (n, 1))),
+    Law(
+        "a constant that rarely changes",
+        _beside(_gaussian(2), lambda n, rng: 101_325 + rng.normal(size=(n, 1)) * (rng.random((n, 1)) < 0.01)),
+    ),
     Law("log-uniform over 20 decades", lambda n, rng: 10 ** rng.uniform(-10, 10, (n, 2))),
     # ------------------------------------------------------------------ spoiled training rows
     Law("Gaussian, one cell 1e6", _gaussian(3), _huge_cell(1e6), 1),

@@ -100,7 +100,8 @@ def fit_mixture(rows: Floats, owners: Ints) -> GaussianMixture:
 
     Every covariance borrows d rows from the one that all Gaussians have in common,
     ``(S_k + d S / n) / (n_k + d)`` for the sums of squares S_k of its own n_k rows and S of all n, so that
-    one of few rows has a shape. To each variance 0.0001 is added.
+    one of few rows has a shape. To each variance 0.0001 is added. A column that does not vary has the
+    variance one: its unit says how far is far there.
 
     Parameters
     ----------
@@ -119,17 +120,22 @@ def fit_mixture(rows: Floats, owners: Ints) -> GaussianMixture:
     """
     shares = np.zeros((len(rows), int(owners.max()) + 1))
     shares[np.arange(len(rows)), owners] = 1.0
-    mixture = _maximize(rows, shares)
+    # Standardized columns vary by more than one deviation, or not at all.
+    still = np.flatnonzero(np.ptp(rows, axis=0) < 1)
+    mixture = _maximize(rows, shares, still)
     for _ in range(_STEPS):
         terms = _terms(rows, mixture)
         terms -= terms.max(axis=1, keepdims=True)
         np.exp(terms, out=terms)
-        mixture = _maximize(rows, terms / terms.sum(axis=1, keepdims=True))
+        mixture = _maximize(rows, terms / terms.sum(axis=1, keepdims=True), still)
     return mixture
 
 
-def _maximize(rows: Floats, shares: Floats) -> GaussianMixture:
-    """Return the Gaussians that rows make, of which each has these shares in them."""
+def _maximize(rows: Floats, shares: Floats, still: Ints) -> GaussianMixture:
+    """Return the Gaussians that rows make, of which each has these shares in them.
+
+    Columns that are `still` do not vary.
+    """
     n, d = rows.shape
     shares = shares[:, shares.sum(axis=0) > _FEWEST]
     sizes = shares.sum(axis=0)
@@ -145,6 +151,7 @@ def _maximize(rows: Floats, shares: Floats) -> GaussianMixture:
     covariances = (squares + common) / (sizes + d)[:, None, None]
     covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
     covariances[:, np.arange(d), np.arange(d)] += _LEAST_VARIANCE
+    covariances[:, still, still] = 1.0
     factors = np.tril(np.linalg.inv(np.linalg.cholesky(covariances)))
     diagonals = np.diagonal(factors, axis1=1, axis2=2)
     constants = np.log(sizes / n) + np.log(diagonals).sum(axis=1) - d / 2 * math.log(2 * math.pi)

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankad._arrays import LARGEST, Floats
 
-__all__ = ["Scaling", "alike_in_spread", "fit_scaling"]
+__all__ = ["Scaling", "alike_in_spread", "fit_scaling", "notable_change"]
 
 # The interquartile range of a normal distribution, in standard deviations.
 _NORMAL_IQR = 1.3489795003921634
@@ -17,6 +17,8 @@ _NORMAL_IQR = 1.3489795003921634
 _PIECE = 2**15
 # Columns whose standard deviations differ by no more than this factor may well be in one unit.
 _ALIKE = 4.0
+# A change of a constant by this share of it counts.
+_NOTABLE = 0.01
 
 
 class Scaling(NamedTuple):
@@ -26,7 +28,7 @@ class Scaling(NamedTuple):
     ----------
     center : ndarray of shape (d,)
     scale : ndarray of shape (d,)
-        Never zero: a column that does not vary keeps its unit.
+        Never zero.
     """
 
     center: Floats
@@ -46,7 +48,7 @@ class Scaling(NamedTuple):
         return scaled
 
 
-def fit_scaling(rows: Floats, method: str | None) -> Scaling:
+def fit_scaling(rows: Floats, method: str | None, n_all: int | None = None) -> Scaling:
     """Learn a scaling from nominal rows.
 
     Parameters
@@ -54,7 +56,11 @@ def fit_scaling(rows: Floats, method: str | None) -> Scaling:
     rows : ndarray of shape (n, d)
     method : {"standard", "robust"} or None
         Mean and standard deviation; median and interquartile range (as multiples of a normal
-        distribution's, and the standard deviation where the range is zero); or no change.
+        distribution's, and the standard deviation where the range is zero); or no change. A column that does
+        not vary is scaled as if one of the rows had differed by `notable_change`: so a value that no row has
+        is as far away as one that a single row has, and leaving that row out hardly changes what is far.
+    n_all : int, optional
+        How many rows there are in all, where some are left out.
 
     Examples
     --------
@@ -77,12 +83,33 @@ def fit_scaling(rows: Floats, method: str | None) -> Scaling:
     if method not in ("standard", "robust"):
         raise ValueError(f"scaling must be 'standard', 'robust' or None, got {method!r}.")
     standard = StandardScaler().fit(rows)
-    center, scale = standard.mean_, standard.scale_
+    center, deviation = standard.mean_, np.sqrt(standard.var_)
+    # Where a deviation is no more than rounding, the scaler puts one in its place.
+    still = (deviation == 0) | (standard.scale_ != deviation)
+    scale = np.where(still, notable_change(rows[0]) / np.sqrt(n_all or len(rows)), deviation)
     if method == "robust":
         low, center, high = np.percentile(rows, [25, 50, 75], axis=0)
         spread = (high - low) / _NORMAL_IQR
-        scale = np.where((spread > 0) & (standard.var_ > 0), spread, scale)
+        scale = np.where((spread > 0) & ~still, spread, scale)
     return Scaling(np.asarray(center, dtype=np.float64), np.asarray(scale, dtype=np.float64))
+
+
+def notable_change(values: Floats) -> Floats:
+    """Return how much of a change counts in columns that do not vary.
+
+    It is 1 % of the value, or one where the value is zero. Nothing in the rows tells. What never changed is surprising when it does, and zeros are most often
+    indicators that were never set.
+
+    Parameters
+    ----------
+    values : ndarray of shape (d,)
+
+    Examples
+    --------
+    >>> notable_change(np.array([0.0, -5.0, 1e-3]))
+    array([1.e+00, 5.e-02, 1.e-05])
+    """
+    return np.where(values == 0, 1.0, _NOTABLE * np.abs(values))
 
 
 def alike_in_spread(rows: Floats) -> bool:

@@ -54,8 +54,9 @@ _RANKING_ROWS, _RANKING_WORK = 10_000, 1e9
 _NEAR_ROWS, _NEAR_NUMBERS = 100_000, 4_000_000
 _MIXTURE_ROWS = 20_000
 # Folds of the cross-fitted calibration: models of 39 rows in 40 are near enough to the final one. A mixture
-# takes longer to make than it changes with a row. For the units of parts alone, a few will do.
+# of many rows takes longer to make than it changes with a row. For the units of parts alone, a few will do.
 _CALIBRATION_FOLDS, _MIXTURE_FOLDS, _UNIT_FOLDS = 40, 10, 5
+_MIXTURE_OF_MANY = 500
 # Neighbours known of all rows, in multiples of K, from which folds take theirs.
 _KNOWN_NEIGHBORS = 6
 _SMALL = 1_000
@@ -264,7 +265,8 @@ class RankFit:
             left_out.append(mixture.score(rows))
         elif plan.n_gaussians:
             mixture = plan.fit(rows, np.arange(len(rows)))
-            left_out.append(plan.left_out(rows, self._deal(_MIXTURE_FOLDS), self._in_parallel))
+            n_folds = _MIXTURE_FOLDS if len(rows) >= _MIXTURE_OF_MANY else _CALIBRATION_FOLDS
+            left_out.append(plan.left_out(rows, self._deal(n_folds), self._in_parallel))
         said = np.stack(left_out)
         np.clip(said, -LARGEST, None, out=said)
         centers, spreads = units_of(said)

@@ -112,7 +112,7 @@ class _LocalDensityDetector(CalibratedDetector):
             scores = self._density(self.reference_, None)
             for i, share in self._movers(rows):
                 rest = np.delete(rows, i, axis=0)
-                center, scale = fit_scaling(rest, self.scaling)
+                center, scale = fit_scaling(rest, self.scaling, len(rows))
                 if share > max(_MAIN, _OUTLIER**2 / len(rows)):
                     # A column of a few huge values has a deviation of their size over the root of n: with one
                     # row less, what would tie with rows to come is not to come out above them.

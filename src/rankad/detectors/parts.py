@@ -16,7 +16,7 @@ from rankad.kernels import choose_landmarks
 from rankad.mixture import GaussianMixture, fit_mixture, n_gaussians
 from rankad.nearfield import NearField
 from rankad.neighbors import nearest_neighbors
-from rankad.scaling import fit_scaling
+from rankad.scaling import fit_scaling, notable_change
 
 __all__ = ["ALIKE_UNITS", "MixturePlan", "near_left_out", "near_unit"]
 
@@ -28,15 +28,16 @@ _MOST_WORK = 5e8
 _ROWS_A_COLUMN = 4
 
 
-def near_unit(rows: Floats) -> Floats:
-    """Return the unit of each column by which nominal rows are near, of shape (d,); one if it does not vary.
+def near_unit(rows: Floats, n_all: int | None = None) -> Floats:
+    """Return the unit of each column by which nominal rows are near, of shape (d,).
 
     The geometric mean of its standard deviation and its range. Divided by the one, columns vary alike;
     divided by the other, those with long tails or rare values have less say. Which is right is not known, and
-    this is never far from either.
+    this is never far from either. Of a column that does not vary, as if one of the rows had differed.
     """
-    ranges = rows.max(axis=0) - rows.min(axis=0)
-    return np.sqrt(fit_scaling(rows, "standard").scale * np.where(ranges > 0, ranges, 1.0))
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    ranges = np.where(high > low, high - low, notable_change(low))
+    return np.sqrt(fit_scaling(rows, "standard", n_all).scale * ranges)
 
 
 def near_left_out(rows: Floats, held: Ints, unit: Floats) -> Floats:
@@ -54,7 +55,7 @@ def near_left_out(rows: Floats, held: Ints, unit: Floats) -> Floats:
         `near_unit` of all rows.
     """
     others, here = np.delete(rows, held, axis=0), rows[held]
-    own = near_unit(others)
+    own = near_unit(others, len(rows))
     scores = NearField.of(others, own).score(here)
     unlike = np.abs(np.log(own / unit)) > ALIKE_UNITS
     if unlike.any() and len(held) > 1:
@@ -92,31 +93,22 @@ class MixturePlan(NamedTuple):
             return cls(0, seed)
         return cls(min(n_gaussians(most, n), affordable), seed)
 
-    def fit(self, rows: Floats, names: Ints) -> GaussianMixture:
-        """Fit the mixture, in units of rows as they come; columns that do not vary have no say.
+    def fit(self, rows: Floats, names: Ints, n_all: int | None = None) -> GaussianMixture:
+        """Fit the mixture, in units of rows as they come.
 
         Parameters
         ----------
         rows : ndarray of shape (n, d)
         names : ndarray of int, shape (n,)
             What is drawn for a row goes by its name.
+        n_all : int, optional
+            How many rows there are in all, where some are left out.
         """
-        d = rows.shape[1]
-        varying = np.flatnonzero(rows.min(axis=0) < rows.max(axis=0))
-        if not varying.size:
-            return GaussianMixture(rows[:1].copy(), np.zeros((1, d, d)), np.zeros(1))
-        scaling = fit_scaling(rows[:, varying], "standard")
-        scaled = scaling.apply(rows[:, varying])
+        scaling = fit_scaling(rows, "standard", n_all)
+        scaled = scaling.apply(rows)
         centers = choose_landmarks(scaled, self.n_gaussians, "kmeans", seed=self.seed, names=names)
         owners = nearest_neighbors(centers, 1, scaled).indices[:, 0]
-        found = fit_mixture(scaled, owners).in_units(*scaling)
-        if varying.size == d:
-            return found
-        means = np.tile(rows[0], (len(found.means), 1))
-        means[:, varying] = found.means
-        factors = np.zeros((len(means), d, d))
-        factors[:, varying[:, None], varying] = found.factors
-        return GaussianMixture(means, factors, found.constants)
+        return fit_mixture(scaled, owners).in_units(*scaling)
 
     def left_out(self, rows: Floats, parts: list[Ints], in_parallel: Callable[..., list[Floats]]) -> Floats:
         """Return what mixtures made without a part of the rows say of these, part by part."""
@@ -124,7 +116,7 @@ class MixturePlan(NamedTuple):
         def of_part(number: int) -> Floats:
             held = parts[number]
             kept = np.delete(np.arange(len(rows)), held)
-            return self.fit(rows[kept], kept).score(rows[held])
+            return self.fit(rows[kept], kept, len(rows)).score(rows[held])
 
         scores = np.empty(len(rows))
         scores[np.concatenate(parts)] = np.concatenate(in_parallel(of_part, len(parts)))

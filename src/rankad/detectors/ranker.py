@@ -130,7 +130,8 @@ class PreparedRows:
         self._halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
         self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
         self._recipe, self._n_jobs = recipe, n_jobs
-        self._scaling = fit_scaling(rows, scaling)
+        n_all = None if known is None else len(known.neighbors.indices)
+        self._scaling = fit_scaling(rows, scaling, n_all)
         # No copy where nothing is scaled: there may be very many columns.
         self._rows = rows if scaling is None else self._scaling.apply(rows)
         self._reference = None if reference is None else self._scaling.apply(reference)
