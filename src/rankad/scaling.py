@@ -97,8 +97,8 @@ def fit_scaling(rows: Floats, method: str | None, n_all: int | None = None) -> S
 def notable_change(values: Floats) -> Floats:
     """Return how much of a change counts in columns that do not vary.
 
-    It is 1 % of the value, or one where the value is zero. Nothing in the rows tells. What never changed is surprising when it does, and zeros are most often
-    indicators that were never set.
+    It is 1 % of the value, or one where the value is zero. Nothing in the rows tells. What never changed is
+    surprising when it does, and zeros are most often indicators that were never set.
 
     Parameters
     ----------
