@@ -45,7 +45,8 @@ _STAGES = {
         ("solve_ranksvm",),
         "n s² a Newton step, matrix products in float32; some four steps a fit",
     ),
-    "judging trials": ("fitting", ("_judge",), "as scoring, below, and a search for each made-up score"),
+    "near field": ("nearfield", ("of", "score"), "float32 distances to hubs and to the rows about them"),
+    "mixture": ("mixture", ("fit_mixture",), "n d² a Gaussian and step, matrix products in float64"),
 }
 
 

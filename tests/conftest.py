@@ -10,7 +10,7 @@ import pytest
 
 import modelfile_cases
 from rankad import KLPE, EpsilonLPE, RankAD
-from rankad.detectors import fitting
+from rankad.detectors import sizes
 
 # The cheapest RankAD that still goes through every stage but selection: there is one trial.
 QUICK = {"landmarks": 20, "scaling": "standard", "bandwidth": "D_K", "C": 0.1, "random_state": 0}
@@ -27,7 +27,7 @@ def _quick_rankad(**params):
 @pytest.fixture
 def few_folds(monkeypatch):
     """Cross-fit in five folds, not in forty: for tests that do not ask how well that calibrates."""
-    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+    monkeypatch.setattr(sizes, "CALIBRATION_FOLDS", 5)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def fitted_with_near_field():
     """A detector of all parts, whose near field is of more rows than trained it."""
     detector = RankAD(landmarks=15, random_state=0).fit(nominal())
     near = NearField.of(np.vstack([nominal(), others()[:200]]), _UNITS)
-    detector.scorer_ = replace(detector.scorer_, near=near)
+    detector.model_ = replace(detector.model_, scorer=replace(detector.scorer_, near=near))
     return detector
 
 

@@ -15,7 +15,7 @@ from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector, load
 from rankad.cli import example
 from rankad.cli.pages import Views
-from rankad.detectors import fitting
+from rankad.detectors import sizes
 from rankad.modelfile import read_card
 from rankad.tables import Untyped
 from rankad.tables.files import open_table
@@ -42,7 +42,7 @@ def fitted(tmp_path_factory):
     rows = example.make_example(150, 20, seed=2).normal
     example.write_table(table, rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+        patch.setattr(sizes, "CALIBRATION_FOLDS", 5)
         patch.setitem(open_table.__kwdefaults__, "batch_bytes", 1_000)
         with pytest.raises(SystemExit) as ended:
             rankad.cli.main(
@@ -124,7 +124,7 @@ def quick(monkeypatch, **given):
         return RankAD(alpha, **{**QUICK, **given, **parameters})
 
     monkeypatch.setattr(rankad, "RankAD", build)
-    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+    monkeypatch.setattr(sizes, "CALIBRATION_FOLDS", 5)
 
 
 def test_the_options_reach_the_detector(files, capsys, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import oracles
 from conftest import ALONE
 from rankad import KLPE, EpsilonLPE, RankAD
-from rankad.detectors import fitting
+from rankad.detectors import selecting, sizes
 from rankad.kernels import choose_landmarks
 from rankad.selection import folds
 
@@ -353,7 +353,7 @@ def test_few_rows_are_judged_in_more_folds(quick_rankad, monkeypatch, n, selecti
         dealt.append(given[1])
         return folds(*given)
 
-    monkeypatch.setattr(fitting, "folds", deal)
+    monkeypatch.setattr(selecting, "folds", deal)
     quick_rankad(selection=selection, C=[0.01, 0.1], calibration="in-sample").fit(rows_of(n, 2))
     assert dealt == [expected]
 
@@ -414,7 +414,7 @@ def test_columns_of_small_noise_are_left_small(quick_rankad, seed):
 def test_of_equally_good_scalings_alike_columns_are_left_as_they_are(
     quick_rankad, monkeypatch, factor, first
 ):
-    monkeypatch.setattr(fitting, "contrast_losses", lambda nominal, negative: np.zeros(len(nominal)))
+    monkeypatch.setattr(selecting, "contrast_losses", lambda nominal, negative: np.zeros(len(nominal)))
     column = rows_of(60, 1)
     detector = quick_rankad(scaling="auto", C=0.1).fit(np.hstack([column, factor * column[::-1]]))
     scaled = ["standard", "robust"]
@@ -574,7 +574,7 @@ def test_outside_the_range_of_a_column_the_excess_is_subtracted(quick_rankad, sc
 
 
 def test_ranges_are_those_of_the_training_rows(quick_rankad, monkeypatch):
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = rows_of(150, 3) * [1.0, 1e-6, 0.0] + [0.0, 0.0, 7.0]
     detector = quick_rankad(scaling=None).fit(rows)
     seen = rows[detector.training_rows_]
@@ -626,7 +626,7 @@ def test_the_range_of_a_fold_and_its_unit_are_those_of_the_other_rows(quick_rank
 )
 def test_few_free_rows_join_the_cross_fitted_ones(quick_rankad, monkeypatch, n, kind, n_nominal):
     # Fewer than are split where cross-fitting is in doubt.
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 90)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 90)
     detector = quick_rankad().fit(rows_of(n, 2))
     assert detector.training_rows_.shape == (90,)
     assert detector.calibration_.kind == kind
@@ -636,7 +636,7 @@ def test_few_free_rows_join_the_cross_fitted_ones(quick_rankad, monkeypatch, n, 
 
 @pytest.mark.parametrize("n", [200, 350])
 def test_enough_free_rows_calibrate_alone(quick_rankad, monkeypatch, n):
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = rows_of(n, 2)
     detector = quick_rankad().fit(rows)
     assert detector.calibration_.kind == "split"
@@ -648,7 +648,7 @@ def test_enough_free_rows_calibrate_alone(quick_rankad, monkeypatch, n):
 
 @pytest.mark.parametrize(("n", "n_training"), [(99, 50), (100, 50), (150, 75), (350, 100)])
 def test_a_split_trains_on_half_of_the_rows_at_most(quick_rankad, monkeypatch, n, n_training):
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = rows_of(n, 2)
     detector = quick_rankad(calibration="split").fit(rows)
     assert detector.training_rows_.shape == (n_training,)
@@ -658,7 +658,7 @@ def test_a_split_trains_on_half_of_the_rows_at_most(quick_rankad, monkeypatch, n
 
 
 def test_all_landmarks_are_all_training_rows(quick_rankad, monkeypatch):
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = rows_of(150, 2)
     detector = quick_rankad(landmarks="all", scaling=None).fit(rows)
     np.testing.assert_array_equal(
@@ -668,7 +668,7 @@ def test_all_landmarks_are_all_training_rows(quick_rankad, monkeypatch):
 
 def test_free_rows_teach_nothing(quick_rankad, monkeypatch):
     """The scorer and the scaling are those of the training rows, whatever the others are."""
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = rows_of(150, 2)
     detector = quick_rankad().fit(rows)
     free = np.delete(np.arange(150), detector.training_rows_)
@@ -685,7 +685,7 @@ def six_thousand():
     detector = RankAD(landmarks=30, scaling="standard", bandwidth="D_K", random_state=0, n_jobs=2)
     with pytest.MonkeyPatch.context() as patch:
         # A fold of a tenth: all pairs of the others are still more than there may be.
-        patch.setattr(fitting, "_CALIBRATION_FOLDS", 10)
+        patch.setattr(sizes, "CALIBRATION_FOLDS", 10)
         detector.fit(rows[:200])
         tracemalloc.start()
         detector.fit(rows)

@@ -10,7 +10,7 @@ from sklearn.ensemble import IsolationForest
 import oracles
 from rankad import KLPE, RankAD, TableDetector, load
 from rankad.calibration import Calibration
-from rankad.detectors import fitting, trimming
+from rankad.detectors import sizes, trimming
 from rankad.detectors.own_rows import own_p_values, with_suspects
 from rankad.detectors.trimming import mean_distance, most_suspicious, suspicion
 from rankad.volumes import chance_of
@@ -148,7 +148,7 @@ def test_copies_of_a_row_stand_or_fall_together(few_folds):
 
 
 def test_of_many_rows_none_is_judged_by_what_has_seen_it(few_folds, monkeypatch):
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = _scattered(2, 950, 50)
     detector = RankAD(alpha=0.05, trim="auto", **QUICK)
     assert np.mean(detector.fit_predict(rows)[950:] < 0) >= 0.9
@@ -197,11 +197,9 @@ def test_suspects_calibrate_in_the_place_of_others():
 def test_a_fifth_does_not_train_and_all_calibrate(quick_rankad, calibration):
     rows = _scattered(3, 285, 15)
     detector = quick_rankad(trim="auto", calibration=calibration)
-    detector._calibrating_rows = np.empty(0, dtype=np.int64)
-    detector.fit(rows)
+    known = detector._fit_calibrating(rows)
     assert detector.trimmed_rows_.size == 60
     assert np.isin(np.arange(285, 300), detector.trimmed_rows_).all()
-    known = detector._calibrating_rows
     assert len(np.unique(known)) == known.size == detector.calibration_.scores.size
     assert np.isin(known, detector.trimmed_rows_).sum() == round(known.size / 5)
     if calibration == "split":

@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from rankad import KLPE, EpsilonLPE, RankAD
-from rankad.detectors import fitting
+from rankad.detectors import sizes
 
 # How often a test of a true promise may fail, over all seeds there are; the seeds are fixed.
 RISK = 0.001
@@ -311,7 +311,7 @@ FAR_DETECTORS = {
 def test_a_far_row_gets_the_smallest_p_value(monkeypatch, kind, name):
     if kind != "default":
         # Forty folds are the default's; in larger ones, held-out rows lie farther from the others yet.
-        monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 10)
+        monkeypatch.setattr(sizes, "CALIBRATION_FOLDS", 10)
     rows = SYNTHETIC[name](np.random.default_rng(9))
     with warnings.catch_warnings():
         # Of 150 rows with 9 different values half are kept to calibrate with.

@@ -15,7 +15,7 @@ import pytest
 import oracles
 from rankad import KLPE, RankAD, nearfield
 from rankad._simd import near_distances
-from rankad.detectors import fitting, ranker
+from rankad.detectors import ranker, sizes
 from rankad.detectors.ranker import PreparedRows, Recipe
 from rankad.nearfield import NearField
 
@@ -219,7 +219,7 @@ def test_a_second_process_finds_the_code_compiled(fitted, tmp_path):
 @pytest.fixture
 def small_limits(monkeypatch):
     """What is large begins at a hundred rows."""
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
 
 
 def _quick(**params):
@@ -268,7 +268,7 @@ def test_ranks_come_from_the_reference():
 
 @pytest.mark.usefixtures("small_limits")
 def test_without_a_near_field_the_reference_is_no_larger_than_its_work(monkeypatch):
-    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 50)
+    monkeypatch.setattr(sizes, "RANKING_WORK", 100 * 3 * 50)
     detector = _quick(near_field=False).fit(rows_of(500))
     assert len(detector.reference_rows_) == 50
     assert detector.calibration_.scores.size == 350
@@ -278,13 +278,13 @@ def test_without_a_near_field_the_reference_is_no_larger_than_its_work(monkeypat
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize(
     ("limits", "n_reference"),
-    [({}, 450), ({"_NEAR_ROWS": 300}, 300), ({"_NEAR_NUMBERS": 3 * 250 + 2}, 250), ({"_NEAR_ROWS": 60}, 60)],
+    [({}, 450), ({"NEAR_ROWS": 300}, 300), ({"NEAR_NUMBERS": 3 * 250 + 2}, 250), ({"NEAR_ROWS": 60}, 60)],
 )
 def test_the_near_field_has_limits_of_its_own(monkeypatch, limits, n_reference):
     """Ranks come from 70 of its rows at most, as far from one another as from the next."""
-    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 70)
+    monkeypatch.setattr(sizes, "RANKING_WORK", 100 * 3 * 70)
     for name, value in limits.items():
-        monkeypatch.setattr(fitting, name, value)
+        monkeypatch.setattr(sizes, name, value)
     rows = rows_of(1_001)
     detector = _quick(n_neighbors=7).fit(rows)
     assert len(detector.reference_rows_) == n_reference
@@ -340,7 +340,7 @@ def test_a_gap_between_landmarks_is_seen():
 @pytest.mark.usefixtures("small_limits")
 def test_a_near_field_leaves_enough_rows_for_many_neighbors(monkeypatch):
     """Of 140 reference rows 65 rank; every third would be 47."""
-    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 65)
+    monkeypatch.setattr(sizes, "RANKING_WORK", 100 * 3 * 65)
     assert _quick(n_neighbors=48).fit(rows_of(380)).n_neighbors_ == 48
 
 
@@ -408,7 +408,7 @@ def test_too_many_neighbors_for_the_rows_that_select_are_named():
 @pytest.mark.usefixtures("small_limits")
 def test_a_small_reference_is_none(monkeypatch):
     """Forty rows are fewer than a half of the hundred that train; so few could be fewer than K."""
-    monkeypatch.setattr(fitting, "_RANKING_WORK", 100 * 3 * 40)
+    monkeypatch.setattr(sizes, "RANKING_WORK", 100 * 3 * 40)
     detector = _quick(n_neighbors=45).fit(rows_of(500))
     assert len(detector.reference_rows_) == 0
     assert detector.calibration_.scores.size == 400

@@ -9,7 +9,7 @@ from scipy.stats import beta, binom
 import oracles
 from rankad import RankAD
 from rankad.calibration import Calibration, beta_bound, covering_bound
-from rankad.detectors import fitting, trimming
+from rankad.detectors import sizes, trimming
 from rankad.detectors.trimming import suspects
 from rankad.neighbors import nearest_neighbors
 
@@ -56,7 +56,7 @@ def test_without_trimming_anomalies_hide_one_another(few_folds):
 @pytest.mark.parametrize("n", [300, 1_000])
 def test_every_row_has_one_part_or_is_trimmed(few_folds, monkeypatch, calibration, n):
     # With a hundred training rows at most, a thousand rows have reference rows and free ones.
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows, where = _contaminated(n, n // 50)
     detector = RankAD(trim=0.02, calibration=calibration, **QUICK).fit(rows)
     parts = [detector.trimmed_rows_, detector.training_rows_, detector.reference_rows_]

@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 import modelfile_cases as cases
 import rankad
 from rankad import KLPE, EpsilonLPE, ModelFileError, RankAD, TableDetector, load
-from rankad.detectors import fitting
+from rankad.detectors import sizes
 from rankad.modelfile import read_card, save
 from rankad.selection import SelectionTable
 
@@ -136,7 +137,7 @@ def test_a_fit_of_many_rows_with_some_for_reference(quick_rankad, tmp_path):
 
 
 def test_a_near_field_is_not_saved_without_its_rows(quick_rankad, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "MAX_TRAINING_ROWS", 100)
+    monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = np.random.default_rng(5).normal(size=(500, 2))
     detector = quick_rankad().fit(rows)
     with pytest.raises(ValueError, match=r"rows=False .* 200 nominal rows\. Fit with near_field=False"):
@@ -427,7 +428,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
                 saved_detector.save(path)
     # What cannot be read back does not take the place of what can.
     broken = pickle.loads(pickle.dumps(saved_detector))
-    broken.ranks_ = broken.ranks_[:-1]
+    broken.model_ = replace(broken.model_, ranks=broken.ranks_[:-1])
     with pytest.raises(ModelFileError, match=r"model cannot .*: it was not saved, because .* shape"):
         broken.save(path)
     assert path.read_bytes() == model_bytes

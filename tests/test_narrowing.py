@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankad import RankAD
-from rankad.detectors.fitting import RankFit
+from rankad.detectors import selecting
 from rankad.detectors.narrowing import narrow_others, narrowed, shuffled_cells
 from rankad.scaling import fit_scaling
 
@@ -49,8 +49,8 @@ def test_very_wide_rows_are_told_apart(monkeypatch):
     rng = np.random.default_rng(0)
     rows, new = rng.normal(size=(60, 1_500)), rng.normal(size=(40, 1_500))
     used = []
-    select = RankFit._select_narrow
-    monkeypatch.setattr(RankFit, "_select_narrow", lambda self, C: used.append(1) or select(self, C))
+    select = selecting._select_narrow
+    monkeypatch.setattr(selecting, "_select_narrow", lambda task, C: used.append(1) or select(task, C))
     detector = RankAD(0.1, bandwidth="auto", random_state=0).fit(rows)
     assert used
     odd = new + 0.5 * rng.choice([-1.0, 1.0], size=1_500)

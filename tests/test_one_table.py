@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.quality import comparison, one_table
-from rankad.detectors import fitting
+from rankad.detectors import sizes
 from rankad.experiments.datasets import Dataset
 from rankad.experiments.measures import auc
 
@@ -79,7 +79,7 @@ def test_a_quick_run_writes_its_page(tmp_path, capsys):
     made = _dataset(110, 10)
     np.savez(data / "1_tiny.npz", X=made.X, y=made.y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+        patch.setattr(sizes, "CALIBRATION_FOLDS", 5)
         one_table.main(["--out", str(tmp_path), "--data", str(data), "--quick", "--jobs", "1"])
     told = json.loads((tmp_path / "one_table.json").read_text())
     assert {record["method"] for record in told["records"]} == set(one_table.METHODS)

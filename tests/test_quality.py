@@ -31,7 +31,7 @@ from benchmarks.quality import (
     spread,
     synthetic,
 )
-from rankad.detectors import fitting
+from rankad.detectors import sizes
 from rankad.experiments.datasets import Dataset, DatasetError
 
 
@@ -485,7 +485,7 @@ def test_how_far_below_the_best_peer():
 
 @pytest.mark.parametrize("name", ["off a plane, 10-d", "volts, amperes, watts"])
 def test_the_default_sees_what_distances_do_not(monkeypatch, name):
-    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+    monkeypatch.setattr(sizes, "CALIBRATION_FOLDS", 5)
     ours, theirs = (
         synthetic.measure(name, method, 0, 400)["auc"] for method in (methods.RANKAD, methods.KNN)
     )
@@ -495,7 +495,7 @@ def test_the_default_sees_what_distances_do_not(monkeypatch, name):
 
 
 def test_most_broken_relations_are_found(monkeypatch):
-    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+    monkeypatch.setattr(sizes, "CALIBRATION_FOLDS", 5)
     assert synthetic.measure_breaks(2.0, 0, 800)["found"] >= 0.9
 
 
@@ -513,7 +513,7 @@ def finished(tmp_path_factory):
     _write(data / "3_large.npz", *_rows(400, 5, 3))
     arguments = ["--out", str(root / "out"), "--data", str(data), "--quick", "--jobs", "1"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "_CALIBRATION_FOLDS", 5)
+        patch.setattr(sizes, "CALIBRATION_FOLDS", 5)
         patch.setattr(synthetic, "CASES", cases.CASES[6:8])
         patch.setattr(synthetic, "SPREADS", (synthetic.JUDGED,))
         command.main(arguments)

@@ -21,7 +21,7 @@ from benchmarks.quality.comparison import Comparison
 from benchmarks.quality.knobs import PARTS, Fit, Knob, Reading, Variant, fit
 from benchmarks.quality.settings import Study
 from rankad import RankAD, fusion, mixture
-from rankad.detectors import fitting, ranker
+from rankad.detectors import ranker, sizes
 
 ROWS = np.random.default_rng(0).normal(size=(120, 3)) * [1.0, 20.0, 0.1] + [0.0, 500.0, 0.0]
 NEW = np.random.default_rng(1).normal(size=(60, 3)) * [6.0, 120.0, 0.1] + [0.0, 500.0, 0.0]
@@ -84,7 +84,7 @@ def default():
 
 
 def test_the_default_is_rankad_but_for_its_folds(default, monkeypatch):
-    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", trials.FOLDS)
+    monkeypatch.setattr(sizes, "CALIBRATION_FOLDS", trials.FOLDS)
     whole = methods.detector(methods.RANKAD, 0).fit(ROWS)
     assert default.scorer_.n_parts == 3
     assert np.array_equal(trials.read([default], Reading(), NEW), whole.score(NEW))
@@ -304,12 +304,12 @@ def test_a_run_writes_tables_records_and_picture(finished):
 
 
 def test_the_default_is_rankad_of_the_quality_study(finished, monkeypatch):
-    monkeypatch.setattr(fitting, "_CALIBRATION_FOLDS", trials.FOLDS)
+    monkeypatch.setattr(sizes, "CALIBRATION_FOLDS", trials.FOLDS)
     out, arguments = finished
     told = json.loads((out / "research.json").read_text())
     one = sets.find_sets(Path(arguments[3]))[0]
-    sizes = Study(out, out, quick=True).sizes
-    expected = cells.measure(one.path, one.digest, 0, methods.RANKAD, 0.0, sizes)
+    few = Study(out, out, quick=True).sizes
+    expected = cells.measure(one.path, one.digest, 0, methods.RANKAD, 0.0, few)
     [found] = [r for r in told["records"] if (r["set"], r["method"]) == (one.name, "default")]
     assert found["auc"] == expected["auc"]
 

@@ -13,8 +13,8 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from rankad import RankAD
-from rankad.detectors.fitting import AUTO_C
 from rankad.detectors.plan import resolve_bandwidths
+from rankad.detectors.sizes import AUTO_C
 
 __all__ = ["DEFAULT", "KNOBS", "PARTS", "Fit", "Knob", "Reading", "Variant", "fit"]
 

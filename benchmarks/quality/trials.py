@@ -39,7 +39,7 @@ def fitted(fit: Fit, rows: Floats, seed: int) -> RankAD:
     if fit.C_times_rows is not None:
         parameters["C"] = fit.C_times_rows / len(rows)
     detector = RankAD(**parameters, random_state=seed + fit.later_seed, n_jobs=1)
-    constants = {"rankad.detectors.fitting._CALIBRATION_FOLDS": FOLDS, **dict(fit.constants)}
+    constants = {"rankad.detectors.sizes.CALIBRATION_FOLDS": FOLDS, **dict(fit.constants)}
     with ExitStack() as patches:
         for name, value in constants.items():
             patches.enter_context(patch(name, value))

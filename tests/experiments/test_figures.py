@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from rankad import RankAD
-from rankad.detectors import fitting
+from rankad.detectors import sizes
 from rankad.experiments import figure1, figure2, level_sets
 from rankad.experiments.level_sets import ALPHAS, METHODS
 from rankad.experiments.settings import Settings
@@ -35,7 +35,7 @@ def cheap():
         patch.setattr(figure1, "N_GRID", 60)
         patch.setattr(figure2, "SIZES", (200, 300))
         patch.setattr(figure2, "N_GRID", 60)
-        patch.setattr(fitting, "_CALIBRATION_FOLDS", 10)
+        patch.setattr(sizes, "CALIBRATION_FOLDS", 10)
         yield
 
 

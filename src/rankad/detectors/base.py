@@ -39,8 +39,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
     alpha: float
     calibration_: Calibration
-    # Which row of X each of its scores is of; kept by `fit` for who sets an array here before.
-    _calibrating_rows: Ints | None = None
     # Whether nominal scores are those of fresh rows (`calibrate`).
     recalibrated_: bool
     # Parameters that it does not have, and what to do instead.
@@ -157,8 +155,11 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         """Return what a user passes as rows of numbers."""
         return validate_rows(self, X, reset=False)
 
+    # The attribute that fitting sets.
+    _fitted_attribute = "calibration_"
+
     def _check_fitted(self) -> None:
-        if "calibration_" not in self.__dict__:
+        if self._fitted_attribute not in self.__dict__:
             check_is_fitted(self)
 
     def _score_rows(self, X: Any) -> Floats:
@@ -329,3 +330,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Any:
         """Fit on nominal rows."""
+
+    @abstractmethod
+    def _fit_calibrating(self, X: Any) -> Ints:
+        """Fit, and return which row of X each of the nominal scores is of."""

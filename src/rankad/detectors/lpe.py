@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankad._arrays import Floats
+from rankad._arrays import Floats, Ints
 from rankad._checks import check_choice, check_run, check_unit, resolve_neighbors
 from rankad._threads import importing
 from rankad.calibration import Calibration, Kind
@@ -71,11 +71,15 @@ class _LocalDensityDetector(CalibratedDetector):
             Nominal rows, at least 4.
         y : ignored
         """
+        self._fit_calibrating(X)
+        return self
+
+    def _fit_calibrating(self, X: Any) -> Ints:
         self._check()
         with self._keeping_the_old_fit():
-            self._fit(validate_rows(self, X, reset=True, least=_LEAST_ROWS))
-        self._warn_if_silent()
-        return self
+            calibrating = self._fit(validate_rows(self, X, reset=True, least=_LEAST_ROWS))
+        self._warn_if_silent(stacklevel=4)
+        return calibrating
 
     def _check(self) -> None:
         """Check every parameter before any work is done."""
@@ -85,7 +89,7 @@ class _LocalDensityDetector(CalibratedDetector):
         check_run(self.random_state, self.n_jobs)
         self._check_parameters()
 
-    def _fit(self, rows: Floats) -> None:
+    def _fit(self, rows: Floats) -> Ints:
         with importing:
             import rankad._counts
             import rankad.neighbors  # noqa: F401
@@ -120,10 +124,9 @@ class _LocalDensityDetector(CalibratedDetector):
                 scaling = Scaling(center, scale)
                 scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
         kind: Kind = "leave-one-out" if others is None else "split"
-        if self._calibrating_rows is not None:
-            kept = np.delete(np.arange(n), repeats)
-            self._calibrating_rows = kept[which[np.argsort(scores, kind="stable")]]
         self._compare_with(Calibration.from_scores(scores, kind), fresh=False)
+        kept = np.delete(np.arange(n), repeats)
+        return np.asarray(kept[which[np.argsort(scores, kind="stable")]])
 
     def _is_better_split(self, rows: Floats) -> bool:
         """Tell whether scores of rows left out are not to be relied on, and warn if so."""

@@ -6,13 +6,22 @@ training. Then each row is scored by models that had not seen it, and its p-valu
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.stats import rankdata
 
 from rankad._arrays import Floats, Ints
 from rankad.calibration import Calibration
 
-__all__ = ["own_p_values", "with_suspects"]
+__all__ = ["OwnScores", "own_p_values", "with_suspects"]
+
+
+class OwnScores(NamedTuple):
+    """The scores of rows by models that had not seen them, and which rows calibrate."""
+
+    scores: Floats
+    calibrating_rows: Ints
 
 
 def own_p_values(scores: Floats) -> Floats:
@@ -33,12 +42,12 @@ def own_p_values(scores: Floats) -> Floats:
 
 def with_suspects(
     calibration: Calibration,
-    which: Ints | None,
+    which: Ints,
     scores: Floats,
     suspects: Ints,
     share: float,
     rng: np.random.Generator,
-) -> tuple[Calibration, Ints | None]:
+) -> tuple[Calibration, Ints]:
     """Let suspects calibrate in the proportion that they have among all rows, in the place of others.
 
     They did not train, so their scores are as fresh as those of rows left out. Without them, normal rows as
@@ -48,8 +57,8 @@ def with_suspects(
     ----------
     calibration : Calibration
         Of rows that are not suspects.
-    which : ndarray of int or None
-        Which row each of its scores is of, where that is asked for.
+    which : ndarray of int
+        Which row each of its scores is of.
     scores : ndarray of shape (n_suspects,)
         Of the suspects.
     suspects : ndarray of int, shape (n_suspects,)
@@ -63,13 +72,13 @@ def with_suspects(
     -------
     calibration : Calibration
         Of as many scores.
-    which : ndarray of int or None
+    which : ndarray of int
 
     Examples
     --------
     >>> nominal, suspects = Calibration.from_scores(np.arange(8.0), "cross-fit"), np.array([3, 9])
     >>> rng = np.random.default_rng(0)
-    >>> made, _ = with_suspects(nominal, None, np.array([-2.0, -1.0]), suspects, 0.2, rng)
+    >>> made, _ = with_suspects(nominal, np.arange(8), np.array([-2.0, -1.0]), suspects, 0.2, rng)
     >>> made.scores.size, int((made.scores < 0).sum())
     (8, 2)
     """
@@ -78,8 +87,6 @@ def with_suspects(
     out, chosen = rng.choice(size, n_in, replace=False), rng.choice(len(scores), n_in, replace=False)
     joined = calibration.scores.copy()
     joined[out] = scores[chosen]
-    if which is not None:
-        which = which.copy()
-        which[out] = suspects[chosen]
-        which = which[np.argsort(joined, kind="stable")]
-    return Calibration.from_scores(joined, calibration.kind), which
+    which = which.copy()
+    which[out] = suspects[chosen]
+    return Calibration.from_scores(joined, calibration.kind), which[np.argsort(joined, kind="stable")]

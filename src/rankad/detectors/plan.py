@@ -33,7 +33,25 @@ class Bandwidth(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The parameters, read and checked."""
+    """RankAD's parameters as a fit reads them, checked.
+
+    Attributes
+    ----------
+    scalings : tuple of str or None
+        The candidates; so are `bandwidths` and `C`, which is None for "auto".
+    k : int or None
+        K of the neighbour graph; None for "auto".
+    cuts : tuple of float
+        Where ranks are cut into levels.
+    landmark_method : {"kmeans", "random"}
+    n_landmarks : int
+    far_field, near_field : bool
+    n_components : int
+        Gaussians in the mixture; 0 for none.
+    selection : {"contrast", "shuffled", "disagreement"}
+    n_jobs : int or None
+    verbose : bool
+    """
 
     scalings: tuple[str | None, ...]
     k: int | None
@@ -42,6 +60,17 @@ class Plan(NamedTuple):
     C: list[float] | None
     landmark_method: str
     n_landmarks: int
+    far_field: bool
+    near_field: bool
+    n_components: int
+    selection: str
+    n_jobs: int | None
+    verbose: bool
+
+    @property
+    def n_trials(self) -> int:
+        """How many triples of scaling, bandwidth and C there are to choose from."""
+        return len(self.scalings) * len(self.bandwidths) * len(self.C or [None])
 
 
 def _is_sequence(value: Any) -> bool:

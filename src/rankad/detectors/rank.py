@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,20 +15,17 @@ from sklearn.utils import check_random_state
 from rankad._arrays import Floats, Ints
 from rankad._checks import check_choice, check_run, check_share, check_unit, is_count, resolve_neighbors
 from rankad._threads import importing, one_blas_thread
-from rankad.calibration import FalseAlarmBound, beta_bound, covering_bound
+from rankad.calibration import Calibration, FalseAlarmBound, beta_bound, covering_bound
 from rankad.copies import find_repeats
 from rankad.detectors.base import CalibratedDetector
-from rankad.detectors.own_rows import own_p_values, with_suspects
+from rankad.detectors.own_rows import OwnScores, own_p_values, with_suspects
 from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.detectors.rows import validate_rows
-from rankad.farfield import ColumnRanges
 from rankad.levels import resolve_cuts
-from rankad.scaling import Scaling
-from rankad.selection import SelectionTable
+from rankad.model import RankModel
 
 if TYPE_CHECKING:
-    from rankad.detectors.fitting import RankFit
-    from rankad.fusion import FusedScorer
+    from rankad.detectors.fitting import Fitted
     from rankad.showing import Explanations
 
 __all__ = ["RankAD"]
@@ -122,6 +120,8 @@ class RankAD(CalibratedDetector):
 
     Attributes
     ----------
+    model_ : RankModel
+        All that was learned, as one frozen value; the attributes below are read from it.
     calibration_ : Calibration
         The nominal scores that p-values refer to.
     offset_ : float
@@ -308,9 +308,9 @@ class RankAD(CalibratedDetector):
         >>> np.flatnonzero(RankAD().fit_p_values(rows) <= 0.02)
         array([3, 7])
         """
-        return own_p_values(self._fit_scores(X))
+        return own_p_values(self._fit_scores(X).scores)
 
-    def _fit_scores(self, X: Any, strange: Ints | None = None) -> Floats:
+    def _fit_scores(self, X: Any, strange: Ints | None = None) -> OwnScores:
         """Fit on rows and score each by models that had not seen it (see `rankad.detectors.own_rows`).
 
         Strange rows have the least score: they have something that no other row has.
@@ -323,19 +323,16 @@ class RankAD(CalibratedDetector):
         self._plan()
         with self._keeping_the_old_fit():
             rows = validate_rows(self, X, reset=True, least=_LEAST_ROWS)
-            suspicion = self._suspicion(rows)
-            fit = self._fit_on(X, suspicion)
+            fitted = self._fit_on(X, self._suspicion(rows))
         scores = self._score(rows)
-        with one_blas_thread():
-            left_out = fit.left_out_scores()
-        if left_out is not None:
-            scores[self.training_rows_] = left_out
+        if fitted.left_out is not None:
+            scores[self.model_.training_rows] = fitted.left_out
         if strange is not None:
             scores[strange] = -np.inf
-        if self.repeated_rows_.size:
+        if self.model_.repeated_rows.size:
             repeats = find_repeats(rows)
             scores[repeats.copies] = scores[repeats.originals]
-        return scores
+        return OwnScores(scores, fitted.calibrating_rows)
 
     @property
     def predict(self) -> Callable[[Any], Any]:
@@ -358,11 +355,19 @@ class RankAD(CalibratedDetector):
         # The same draws for the same rows, whatever else is drawn.
         return suspicion(rows, np.random.default_rng(0), self.n_jobs)
 
-    def _fit_on(self, X: Any, suspicion: Floats | None = None) -> RankFit:
+    def _fit_calibrating(self, X: Any) -> Ints:
+        return self._fit_on(X).calibrating_rows
+
+    def _fit_on(self, X: Any, suspicion: Floats | None = None) -> Fitted:
+        """Fit; rows that are judged themselves come with how suspicious they are."""
         plan = self._plan()
         with self._keeping_the_old_fit(), one_blas_thread():
-            fit = self._fit(plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS), suspicion)
-        if not self.converged_:
+            fitted = self._fit(plan, validate_rows(self, X, reset=True, least=_LEAST_ROWS), suspicion)
+            self.model_ = fitted.model
+            self.__dict__.pop("_fitted_as_told", None)
+            if suspicion is not None and self.trim == 0:
+                self._fitted_as_told = False
+        if not self.model_.converged:
             warnings.warn(
                 "RankSVM did not converge in every fit: the optimum may be off. Lower C, or use a wider "
                 "bandwidth or fewer landmarks.",
@@ -372,13 +377,14 @@ class RankAD(CalibratedDetector):
         if suspicion is None:
             # Rows that are judged themselves have as many p-values as there are rows.
             self._warn_if_silent(stacklevel=4)
-        return fit
+        return fitted
 
-    def _fit(self, plan: Plan, rows: Floats, suspicion: Floats | None = None) -> RankFit:
+    def _fit(self, plan: Plan, rows: Floats, suspicion: Floats | None) -> Fitted:
         with importing:
             import rankad._counts  # noqa: F401
+            from rankad.detectors import sizes
             from rankad.detectors.doubt import warn_of_split
-            from rankad.detectors.fitting import MAX_TRAINING_ROWS, RankFit
+            from rankad.detectors.fitting import fit_model
             from rankad.detectors.trimming import most_suspicious, suspects
 
         n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS, stacklevel=5)
@@ -397,60 +403,65 @@ class RankAD(CalibratedDetector):
         if auto or judging or n_left < len(kept):
             rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         if auto:
-            found = self._suspicion(rows) if suspicion is None else suspicion
-            out = kept[most_suspicious(found[kept], _LEAST_ROWS)]
+            suspected = self._suspicion(rows) if suspicion is None else suspicion
+            out = kept[most_suspicious(suspected[kept], _LEAST_ROWS)]
         elif n_left < len(kept):
             out = kept[
                 suspects(rows[kept], share, None if self.scaling is None else "standard", rng, self.n_jobs)
             ]
         kept = np.setdiff1d(kept, out)
         out_of = len(out) / (len(out) + len(kept))
-        if judging and len(kept) > 2 * MAX_TRAINING_ROWS:
+        if judging and len(kept) > 2 * sizes.MAX_TRAINING_ROWS:
             # Of more rows some would be reference, and what has been seen as such cannot be judged.
-            kept = np.sort(rng.choice(kept, 2 * MAX_TRAINING_ROWS, replace=False))
-        suspected = rows[out]
-        if len(kept) < n:
-            rows = rows[kept]
+            kept = np.sort(rng.choice(kept, 2 * sizes.MAX_TRAINING_ROWS, replace=False))
+        training = rows if len(kept) == n else rows[kept]
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
-        fit = RankFit(self, plan, rows, self.calibration, entropy)
-        doubt = fit.run()
-        if doubt is not None:
-            warn_of_split(doubt, "cross-fitted", stacklevel=4)
-            fit = RankFit(self, plan, rows, "split", entropy, always_alike=True)
-            fit.run()
-        self.training_rows_, self.reference_rows_ = kept[self.training_rows_], kept[self.reference_rows_]
-        if self._calibrating_rows is not None:
-            self._calibrating_rows = kept[self._calibrating_rows]
+        fitted = fit_model(plan, training, self.calibration, entropy, judging=judging)
+        if fitted.doubt is not None:
+            warn_of_split(fitted.doubt, "cross-fitted", stacklevel=4)
+            fitted = fit_model(plan, training, "split", entropy, always_alike=True, judging=judging)
+        model, calibrating = fitted.model, kept[fitted.calibrating_rows]
+        calibration = model.calibration
         if auto and out.size and self.calibration != "in-sample":
-            joined, which = with_suspects(
-                self.calibration_, self._calibrating_rows, self._score(suspected), out, out_of, rng
-            )
-            if which is not None:
-                self._calibrating_rows = which
-            self._compare_with(joined, fresh=False)
-        self.trimmed_rows_, self.repeated_rows_, self.n_samples_fit_ = out, repeats, n
-        self.__dict__.pop("_fitted_as_told", None)
-        if judging and self.trim == 0:
-            self._fitted_as_told = False
-        return fit
+            of_suspects = model.scorer.score(rows[out], n_jobs=self.n_jobs)
+            calibration, calibrating = with_suspects(calibration, calibrating, of_suspects, out, out_of, rng)
+        model = replace(
+            model,
+            calibration=calibration,
+            training_rows=kept[model.training_rows],
+            reference_rows=kept[model.reference_rows],
+            trimmed_rows=out,
+            repeated_rows=repeats,
+            n_samples_fit=n,
+        )
+        return fitted._replace(model=model, calibrating_rows=calibrating)
 
+    _fitted_attribute = "model_"
     _marks_bad_rows = True
     _least_rows = _LEAST_ROWS
     # Whether the rows were taken for what `trim` says.
     _fitted_as_told = True
 
     def _score(self, rows: Floats) -> Floats:
-        return self.scorer_.score(rows, n_jobs=self.n_jobs)
+        return self.model_.scorer.score(rows, n_jobs=self.n_jobs)
+
+    @property
+    def calibration_(self) -> Calibration:  # type: ignore[override]
+        """The nominal scores that p-values refer to."""
+        return self.model_.calibration
+
+    def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
+        self.model_ = self.model_.compared_with(calibration, fresh=fresh)
 
     @property
     def landmarks_(self) -> Floats:
         """The landmarks, in scaled units."""
-        return self.scaling_.apply(self.scorer_.kernel.landmarks)
+        return self.model_.scaling.apply(self.model_.scorer.kernel.landmarks)
 
     @property
     def coefficients_(self) -> Floats:
         """The landmarks' coefficients in the score."""
-        return self.scorer_.kernel.coefficients
+        return self.model_.scorer.kernel.coefficients
 
     def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
         """Say why rows are abnormal: column by column, by nominal rows nearby, and by a change that helps.
@@ -489,16 +500,17 @@ class RankAD(CalibratedDetector):
         save(self, path, rows=rows)
 
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
+        model, auto = self.model_, self.trim == "auto"
+        in_sample = model.calibration.kind == "in-sample"
         # Trimming took nothing away from fresh rows.
-        calibrate = self.recalibrated_ or (self.trim == "auto" and self.calibration_.kind != "in-sample")
-        n_trimmed = 0 if calibrate else len(self.trimmed_rows_)
-        if self.calibration_.kind == "in-sample":
-            return covering_bound(self.calibration_, alpha, delta, self.norm_, self._n_kernels, n_trimmed)
-        n_different = self.n_samples_fit_ - len(self.repeated_rows_)
-        found = beta_bound(self.calibration_, alpha, delta, n_trimmed, n_different)
-        if self.trim != "auto" or self.recalibrated_ or found.bound == 0:
-            return found
-        return found._replace(exact=False, theorem=found.theorem + _SUSPECTED)
+        n_trimmed = 0 if model.recalibrated or (auto and not in_sample) else len(model.trimmed_rows)
+        if in_sample:
+            return covering_bound(model.calibration, alpha, delta, model.norm, model.n_kernels, n_trimmed)
+        n_different = model.n_samples_fit - len(model.repeated_rows)
+        bound = beta_bound(model.calibration, alpha, delta, n_trimmed, n_different)
+        if not auto or model.recalibrated or bound.bound == 0:
+            return bound
+        return bound._replace(exact=False, theorem=bound.theorem + _SUSPECTED)
 
     def _plan(self) -> Plan:
         """Check every parameter before any work is done."""
@@ -522,20 +534,29 @@ class RankAD(CalibratedDetector):
             resolve_bandwidths(self.bandwidth),
             resolve_C(self.C),
             *resolve_landmarks(self.landmarks),
+            bool(self.far_field),
+            bool(self.near_field),
+            int(self.n_components),
+            self.selection,
+            self.n_jobs,
+            bool(self.verbose),
         )
 
-    scorer_: FusedScorer
-    scaling_: Scaling
-    ranges_: ColumnRanges
-    selection_: SelectionTable | None
-    training_rows_: Ints
-    nominal_rows_: Floats
-    reference_rows_: Ints
-    trimmed_rows_: Ints
-    n_samples_fit_: int
-    norm_: float
-    converged_: bool
-    # How many kernels there were to choose from; None where the score is not a g of a fixed kernel.
-    _n_kernels: int | None
-    # The digest of the training rows, of a detector that was loaded.
-    _training_sha256: str
+    model_: RankModel
+
+
+def _from_model(name: str) -> property:
+    """Return a fitted attribute that is read from the model; there is none where the model has none."""
+
+    def read(detector: RankAD) -> Any:
+        value = getattr(detector.model_, name)
+        if value is None and name != "selection":
+            raise AttributeError(f"{type(detector).__name__!r} object has no attribute '{name}_'")
+        return value
+
+    return property(read)
+
+
+for _field in fields(RankModel):
+    if not hasattr(RankAD, f"{_field.name}_"):
+        setattr(RankAD, f"{_field.name}_", _from_model(_field.name))

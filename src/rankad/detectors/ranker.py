@@ -7,7 +7,6 @@ more, each from the rows outside a fold, for selection and calibration.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -106,6 +105,8 @@ class PreparedRows:
         What to rank these rows by, where that is known: `density` of more rows than these.
     n_jobs : int, optional
         Threads that look for neighbours.
+    unit : float, optional
+        ``D_K``, where that is known and there is a reference.
 
     Attributes
     ----------
@@ -125,7 +126,9 @@ class PreparedRows:
         reference: Floats | None = None,
         density: Floats | None = None,
         n_jobs: int | None = None,
+        unit: float | None = None,
     ) -> None:
+        self._seed = seed
         # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
         self._halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
         self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
@@ -139,6 +142,9 @@ class PreparedRows:
         self._density = density
         n, k = len(rows), recipe.k
         self._names = np.arange(n) if known is None else known.kept
+        if reference is not None and unit is not None:
+            self.unit = unit
+            return
         if reference is not None or density is not None:
             # No halves: the unit is all that neighbours are for.
             step = max(1, n // _UNIT_ROWS)
@@ -232,13 +238,15 @@ class PreparedRows:
         return self._map.landmarks * scale + center
 
     def among(self, reference: Floats) -> PreparedRows:
-        """Return the same rows, to be ranked by other reference rows."""
-        other = copy(self)
-        for name, kind in vars(PreparedRows).items():
-            if isinstance(kind, made_once):
-                other.__dict__.pop(name, None)
-        other._reference = self._scaling.apply(reference)
-        return other
+        """Return the same rows, to be ranked by other reference rows; `scaling` must not have been given."""
+        return PreparedRows(
+            self._rows,
+            self._recipe,
+            self._seed,
+            reference=reference,
+            n_jobs=self._n_jobs,
+            unit=self.unit,
+        )
 
     def complete(self) -> PreparedRows:
         """Make now what would be made when it is asked for, and return the whole."""

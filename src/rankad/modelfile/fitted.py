@@ -15,6 +15,7 @@ from rankad.calibration import Calibration
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.rank import RankAD
 from rankad.farfield import ColumnRanges
+from rankad.model import RankModel
 from rankad.modelfile.container import digest
 from rankad.modelfile.fields import Arrays, Fields, Flaw
 from rankad.scaling import Scaling
@@ -42,6 +43,8 @@ CALIBRATIONS = ("split", "cross-fit", "in-sample")
 _MOST_LEVELS = 1_000_000
 # Theorem 7 works with powers of two above the norm.
 _LARGEST_NORM = 1e300
+# Arrays of row numbers.
+_ROW_NUMBERS = ("training_rows", "reference_rows", "trimmed_rows", "repeated_rows")
 # Landmarks among the test rows.
 _TESTED_LANDMARKS = 5
 # How far scores of test rows may be off, as another processor may round otherwise: relative to the score, to
@@ -62,7 +65,13 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
     """Take a fitted RankAD apart; its nominal rows are left out unless `rows`."""
     detector._plan()
     parameters, notes = parameters_of(detector)
-    fused, calibration, selection = detector.scorer_, detector.calibration_, detector.selection_
+    model = detector.model_
+    fused, calibration, selection, nominal = (
+        model.scorer,
+        model.calibration,
+        model.selection,
+        model.nominal_rows,
+    )
     scorer = fused.kernel
     if fused.near is not None and not rows:
         raise ValueError(
@@ -70,25 +79,24 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
             f"{len(fused.near.rows):,} nominal rows. Fit with near_field=False for a model without rows, or "
             f"save it with rows=True."
         )
-    nominal = getattr(detector, "nominal_rows_", None)
     fitted: dict[str, Any] = {
-        "n_rows": int(detector.n_samples_fit_),
+        "n_rows": int(model.n_samples_fit),
         "n_columns": int(detector.n_features_in_),
         "feature_names": None,
-        "n_neighbors": int(detector.n_neighbors_),
-        "bandwidth": float(detector.bandwidth_),
-        "C": float(detector.C_),
-        "norm": float(detector.norm_),
-        "n_iter": int(detector.n_iter_),
-        "converged": bool(detector.converged_),
-        "n_kernels": detector._n_kernels,
+        "n_neighbors": int(model.n_neighbors),
+        "bandwidth": float(model.bandwidth),
+        "C": float(model.C),
+        "norm": float(model.norm),
+        "n_iter": int(model.n_iter),
+        "converged": bool(model.converged),
+        "n_kernels": model.n_kernels,
         "calibration": calibration.kind,
-        "recalibrated": bool(detector.recalibrated_),
+        "recalibrated": bool(model.recalibrated),
         "far_field": bool(scorer.far_field),
         "single": bool(scorer.single),
         "n_hubs": None,
         "selection": None,
-        "training_sha256": detector._training_sha256 if nominal is None else digest(nominal),
+        "training_sha256": model.training_sha256 if nominal is None else digest(nominal),
     }
     if hasattr(detector, "feature_names_in_"):
         fitted["feature_names"] = [str(name) for name in detector.feature_names_in_]
@@ -97,17 +105,9 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
         "scorer.landmarks": scorer.landmarks,
         "scorer.coefficients": scorer.coefficients,
         "scorer.widths": scorer.widths,
-        "scaling.center": detector.scaling_.center,
-        "scaling.scale": detector.scaling_.scale,
-        "ranges.low": detector.ranges_.low,
-        "ranges.high": detector.ranges_.high,
-        "ranges.unit": detector.ranges_.unit,
-        "ranks": detector.ranks_,
-        "levels": detector.levels_,
-        "training_rows": detector.training_rows_,
-        "reference_rows": detector.reference_rows_,
-        "trimmed_rows": detector.trimmed_rows_,
-        "repeated_rows": detector.repeated_rows_,
+        **{f"scaling.{name}": values for name, values in model.scaling._asdict().items()},
+        **{f"ranges.{name}": values for name, values in model.ranges._asdict().items()},
+        **{name: getattr(model, name) for name in ("ranks", "levels", *_ROW_NUMBERS)},
     }
     if scorer.limits is not None:
         arrays["scorer.limits"] = np.stack(scorer.limits)
@@ -125,15 +125,15 @@ def rankad_parts(detector: RankAD, *, rows: bool) -> Parts:
         fitted["selection"] = {"scalings": list(selection.scalings), "criterion": selection.criterion}
         for name in ("bandwidths", "C", "losses", "relative_losses", "standard_errors"):
             arrays[f"selection.{name}"] = getattr(selection, name)
-    tests = _test_rows(detector)
+    tests = _test_rows(model)
     arrays["tests.rows"], arrays["tests.scores"] = tests, fused.score(tests)
     arrays["tests.p_values"] = calibration.p_values(arrays["tests.scores"])
     return Parts(parameters, notes, fitted, arrays)
 
 
-def _test_rows(detector: RankAD) -> Floats:
+def _test_rows(model: RankModel) -> Floats:
     """Make up rows near and far from what the scorer says itself: a file without nominal rows shows none."""
-    landmarks, ranges = detector.scorer_.kernel.landmarks, detector.ranges_
+    landmarks, ranges = model.scorer.kernel.landmarks, model.ranges
     some = landmarks[np.unique(np.linspace(0, len(landmarks) - 1, _TESTED_LANDMARKS).astype(np.int64))]
     unit = np.where(np.isfinite(ranges.unit), ranges.unit, 1.0)
     between = (some + np.roll(some, 1, axis=0)) / 2
@@ -162,45 +162,42 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
         limits = low, high, unit
     kernel = KernelScorer(landmarks, coefficients, widths, far_field, limits, fitted.flag("single"))
     near, mixture = _near_from(fitted, arrays, d), _mixture_from(arrays, d)
-    detector.scorer_ = FusedScorer(kernel, near, mixture, _units_from(arrays, near, mixture))
-    detector.scaling_ = Scaling(take("scaling.center", f8, d), take("scaling.scale", f8, d))
-    _require(bool((detector.scaling_.scale > 0).all()), "its array 'scaling.scale' holds no scales above 0")
+    scaling = Scaling(take("scaling.center", f8, d), take("scaling.scale", f8, d))
+    _require(bool((scaling.scale > 0).all()), "its array 'scaling.scale' holds no scales above 0")
     ranges = ColumnRanges(
         take("ranges.low", f8, d), take("ranges.high", f8, d), take("ranges.unit", f8, d, finite=False)
     )
     _require(
         bool(((ranges.low <= ranges.high) & (ranges.unit > 0)).all()), "its arrays 'ranges' hold no ranges"
     )
-    detector.ranges_ = ranges
-    detector.ranks_, detector.levels_ = take("ranks", f8, "t"), take("levels", i8, "t")
-    _require(bool((detector.levels_ >= 1).all()), "its array 'levels' holds levels below 1")
-    detector.training_rows_ = take("training_rows", i8, "t")
-    detector.reference_rows_ = take("reference_rows", i8, "r")
-    detector.trimmed_rows_ = take("trimmed_rows", i8, "q")
-    detector.repeated_rows_ = take("repeated_rows", i8, "c")
-    for name in ("training_rows", "reference_rows", "trimmed_rows", "repeated_rows"):
-        which = getattr(detector, f"{name}_")
+    levels = take("levels", i8, "t")
+    _require(bool((levels >= 1).all()), "its array 'levels' holds levels below 1")
+    numbers = {name: take(name, i8, "t" if name == "training_rows" else name) for name in _ROW_NUMBERS}
+    for name, which in numbers.items():
         _require(bool(((which >= 0) & (which < n)).all()), f"its array {name!r} is not of {n:,} rows")
-    if arrays.has("nominal_rows"):
-        detector.nominal_rows_ = take("nominal_rows", f8, "t", d)
-    detector._training_sha256 = fitted.digest("training_sha256")
-    detector.n_neighbors_ = fitted.count("n_neighbors", 1)
-    detector.bandwidth_, detector.C_ = fitted.number("bandwidth", above=0), fitted.number("C", above=0)
-    detector.norm_ = fitted.number("norm", above=-1.0, most=_LARGEST_NORM)
-    detector.n_iter_, detector.converged_ = fitted.count("n_iter"), fitted.flag("converged")
-    detector._n_kernels = fitted.count("n_kernels", 1) if fitted.has("n_kernels") else None
-    detector.selection_ = selection_from(fitted, arrays)
-    scores = take("calibration.scores", f8, "m")
-    n_left = n - len(detector.trimmed_rows_) - len(detector.repeated_rows_)
-    fresh = fitted.flag("recalibrated")
-    _require(
-        len(scores) > 0 and (fresh or len(scores) <= n_left),
-        f"its {len(scores):,} calibration scores are not of {n:,} rows",
+    n_left = n - len(numbers["trimmed_rows"]) - len(numbers["repeated_rows"])
+    recalibrated = fitted.flag("recalibrated")
+    detector.model_ = RankModel(
+        scorer=FusedScorer(kernel, near, mixture, _units_from(arrays, near, mixture)),
+        calibration=_calibration_from(fitted, arrays, n, None if recalibrated else n_left),
+        recalibrated=recalibrated,
+        scaling=scaling,
+        ranges=ranges,
+        n_neighbors=fitted.count("n_neighbors", 1),
+        bandwidth=fitted.number("bandwidth", above=0),
+        C=fitted.number("C", above=0),
+        selection=selection_from(fitted, arrays),
+        n_kernels=fitted.count("n_kernels", 1) if fitted.has("n_kernels") else None,
+        norm=fitted.number("norm", above=-1.0, most=_LARGEST_NORM),
+        n_iter=fitted.count("n_iter"),
+        converged=fitted.flag("converged"),
+        ranks=take("ranks", f8, "t"),
+        levels=levels,
+        n_samples_fit=n,
+        **numbers,
+        nominal_rows=take("nominal_rows", f8, "t", d) if arrays.has("nominal_rows") else None,
+        training_sha256=fitted.digest("training_sha256"),
     )
-    _require(bool((scores[1:] >= scores[:-1]).all()), "its calibration scores are not ascending")
-    calibration = Calibration(scores, fitted.text("calibration", CALIBRATIONS))  # type: ignore[arg-type]
-    detector._compare_with(calibration, fresh=fresh)
-    detector.n_samples_fit_ = n
     detector.n_features_in_ = d
     if fitted.has("feature_names"):
         names = fitted.texts("feature_names")
@@ -208,6 +205,17 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
         detector.feature_names_in_ = np.array(names, dtype=object)
     _test(detector, arrays)
     return detector
+
+
+def _calibration_from(fitted: Fields, arrays: Arrays, n: int, most: int | None) -> Calibration:
+    """Return the nominal scores of a model of `n` rows: `most` of them at most, unless they are fresh."""
+    scores = arrays.take("calibration.scores", np.float64, "m")
+    _require(
+        len(scores) > 0 and (most is None or len(scores) <= most),
+        f"its {len(scores):,} calibration scores are not of {n:,} rows",
+    )
+    _require(bool((scores[1:] >= scores[:-1]).all()), "its calibration scores are not ascending")
+    return Calibration(scores, fitted.text("calibration", CALIBRATIONS))  # type: ignore[arg-type]
 
 
 def _near_from(fitted: Fields, arrays: Arrays, d: int) -> NearField | None:
@@ -296,7 +304,7 @@ def selection_from(fitted: Fields, arrays: Arrays) -> SelectionTable | None:
 
 def _test(detector: RankAD, arrays: Arrays) -> None:
     """Raise a `Flaw` unless test rows score and rank here as they did where the model was saved."""
-    take, fused = arrays.take, detector.scorer_
+    take, fused = arrays.take, detector.model_.scorer
     scorer = fused.kernel
     rows = take("tests.rows", np.float64, "tests", detector.n_features_in_)
     scores, p_values = take("tests.scores", np.float64, "tests"), take("tests.p_values", np.float64, "tests")

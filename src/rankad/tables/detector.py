@@ -160,7 +160,7 @@ class TableDetector(CalibratedDetector):
         TableDetector
             The detector itself.
         """
-        self._fit(X, lambda detector, rows, alone: detector.fit(rows))
+        self._fit(X, lambda detector, rows, alone: detector._fit_calibrating(rows))
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
@@ -173,7 +173,13 @@ class TableDetector(CalibratedDetector):
         if isinstance(inside, RankAD) and inside.calibration != "in-sample":
             return np.where(self.fit_p_values(X) <= self.alpha, -1, 1)
         judged: list[Ints] = []
-        strange = self._fit(X, lambda detector, rows, alone: judged.append(detector.fit_predict(rows)))
+
+        def fit_and_predict(fitted: CalibratedDetector, rows: Floats, alone: Ints) -> Ints:
+            calibrating = fitted._fit_calibrating(rows)
+            judged.append(np.asarray(fitted.predict(rows)))
+            return calibrating
+
+        strange = self._fit(X, fit_and_predict)
         alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
         # Left out, they would have a cell such as no other row has.
         alarms[strange] = self.calibration_.threshold(self.alpha) > -LARGEST
@@ -200,16 +206,23 @@ class TableDetector(CalibratedDetector):
                 f"detector must be a RankAD to judge the rows that it is fitted on, got {detector!r}."
             )
         scores: list[Floats] = []
-        self._fit(X, lambda fitted, rows, alone: scores.append(fitted._fit_scores(rows, alone)))
+
+        def fit_and_score(fitted: RankAD, rows: Floats, alone: Ints) -> Ints:
+            own = fitted._fit_scores(rows, alone)
+            scores.append(own.scores)
+            return own.calibrating_rows
+
+        self._fit(X, fit_and_score)
         return own_p_values(scores[0])
 
     def _inside(self) -> Any:
         return RankAD() if self.detector is None else self.detector
 
-    def _fit(self, X: Any, fit: Callable[[Any, Floats, Ints], object]) -> Ints:
+    def _fit(self, X: Any, fit: Callable[[Any, Floats, Ints], Ints]) -> Ints:
         """Fit by what `fit` does with the detector inside; return the rows that are strange to the others.
 
-        It gets the detector, the rows as numbers, and those that are strange to the others.
+        It gets the detector, the rows as numbers, and those that are strange to the others, and returns which
+        rows calibrate.
         """
         detector = self._inside()
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
@@ -237,11 +250,8 @@ class TableDetector(CalibratedDetector):
         fitted = clone(detector)
         if self._alpha is not None:
             fitted.alpha = self._alpha
-        # Whose scores it will compare with, is asked for.
-        fitted._calibrating_rows = alone[:0]
-        fit(fitted, rows, alone)
-        fitted.calibration_ = _as_learned_from_others(fitted, rows, learned)
-        del fitted._calibrating_rows
+        calibrating = fit(fitted, rows, alone)
+        fitted._compare_with(_as_learned_from_others(fitted, rows, calibrating, learned), fresh=False)
         self._take(encoder, fitted)
         self._lonely = learned.lonely
         # If there are too few rows for any alarm, the detector inside has said so.
@@ -378,14 +388,13 @@ class TableDetector(CalibratedDetector):
 
 
 def _as_learned_from_others(
-    detector: CalibratedDetector, rows: Floats, learned: LearnedEncoder
+    detector: CalibratedDetector, rows: Floats, calibrating: Ints, learned: LearnedEncoder
 ) -> Calibration:
     """Give each calibrating row the score that it would have had the others alone taught the encoder.
 
     The detector that scores the rows which would be encoded otherwise has seen them, but not as such.
     """
-    calibration, calibrating = detector.calibration_, detector._calibrating_rows
-    assert calibrating is not None
+    calibration = detector.calibration_
     scores = calibration.scores.copy()
     others = np.unique(
         np.concatenate([np.empty(0, dtype=np.int64), *(moved.rows for moved in learned.moved)])
