@@ -337,12 +337,6 @@ def test_where_strange_rows_are_frequent_they_are_not_too_many_false_alarms():
         assert n_alarms <= alpha * n_fresh * len(p) + upper, (alpha, n_alarms / n_fresh / len(p))
 
 
-def fitted_telling_rows(detector, rows):
-    """Fit a detector that keeps which row each calibrating score is of."""
-    detector._calibrating_rows = np.empty(0, dtype=np.int64)
-    return detector.fit(rows)
-
-
 def test_rows_that_were_alone_count_among_the_nominal_scores(quick_rankad):
     rng = np.random.default_rng(0)
     frame = table_of(rng.normal(size=(100, 2))).with_columns(
@@ -351,8 +345,9 @@ def test_rows_that_were_alone_count_among_the_nominal_scores(quick_rankad):
     detector = TableDetector(quick_rankad(alpha=0.1)).fit(frame)
     assert detector.encoder_.n_alone == 1
     rows = detector.encoder_.encode(frame).rows
-    plain = fitted_telling_rows(quick_rankad(alpha=0.1), rows)
-    expected = plain.calibration_.scores[plain._calibrating_rows != 97]
+    plain = quick_rankad(alpha=0.1)
+    calibrating = plain._fit_calibrating(rows)
+    expected = plain.calibration_.scores[calibrating != 97]
     np.testing.assert_array_equal(detector.calibration_.scores, [-LARGEST, *expected])
     odd = {"x0": [None, 0.0], "x1": [0.0, 0.0], "flag": ["usual", "usual"]}
     np.testing.assert_array_equal(detector.p_values(odd)[0], 2 / 101)
@@ -367,8 +362,7 @@ def test_rankad_knows_whose_scores_it_compares_with(calibration, trim):
     inner = RankAD(
         0.1, calibration=calibration, trim=trim, bandwidth="D_K", C=0.1, landmarks=40, random_state=0
     )
-    fitted_telling_rows(inner, rows)
-    known = inner._calibrating_rows
+    known = inner._fit_calibrating(rows)
     assert len(np.unique(known)) == known.size == inner.calibration_.scores.size
     n_out = np.isin([7, 100], known).sum()
     assert n_out == (0 if trim else 2 if calibration != "split" else n_out)
@@ -383,8 +377,7 @@ def test_rankad_knows_whose_scores_it_compares_with(calibration, trim):
 def test_klpe_knows_whose_scores_it_compares_with(calibration):
     rows = np.random.default_rng(4).normal(size=(60, 2))
     inner = KLPE(n_neighbors=3, calibration=calibration, scaling=None, random_state=0)
-    fitted_telling_rows(inner, rows)
-    known = inner._calibrating_rows
+    known = inner._fit_calibrating(rows)
     reference = rows if calibration == "leave-one-out" else np.delete(rows, known, axis=0)
     for row, score in zip(known, inner.calibration_.scores, strict=True):
         distances = np.sort(np.linalg.norm(reference - rows[row], axis=1))
@@ -405,9 +398,10 @@ def test_a_word_that_is_frequent_only_with_a_row_does_not_vouch_for_it():
     rows = detector.encoder_.encode(frame).rows
     # Without one of its five rows, b is among the others.
     as_other = detector.encoder_.encode(frame.with_columns(word=pl.lit("r0"))).rows
-    plain = fitted_telling_rows(KLPE(n_neighbors=2, scaling=None), rows)
+    plain = KLPE(n_neighbors=2, scaling=None)
+    calibrating = plain._fit_calibrating(rows)
     expected = plain.calibration_.scores.copy()
-    for place, row in enumerate(plain._calibrating_rows):
+    for place, row in enumerate(calibrating):
         if words[row] == "b":
             distances = np.sort(np.linalg.norm(rows - as_other[row], axis=1))
             expected[place] = -distances[:2].mean()
