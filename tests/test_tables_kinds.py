@@ -162,10 +162,21 @@ def test_a_placeholder_is_named_with_its_cells_and_what_settles_it():
     said = understand(pl.Series("c", cells), typed=True)
     assert (said.kind, said.sure) == ("number", "unsure")
     assert "-999 stands in 10 of 200 cells and lies far from all others" in said.doubt
-    assert "leave these cells empty" in said.doubt
+    assert "--missing c=-999 (missing={'c': '-999'})" in said.doubt
     assert "--number c (numbers=['c'])" in said.doubt
     assert understand(pl.Series("c", cells), typed=True, told=Told(numbers=["c"])).doubt == ""
     assert understand(pl.Series("c", cells).replace(-999.0, None), typed=True).doubt == ""
+
+
+def test_a_placeholder_is_written_as_its_cells_are():
+    rng = np.random.default_rng(0)
+    cells = [f"{v:.1f} °C".replace(".", ",") for v in rng.normal(20, 2, size=200)]
+    assert "--missing 'c=-999,9 °C'" in doubt_of([*cells, *["-999,9 °C"] * 9])
+    days = [f"{day:02d}.03.2024" for day in range(1, 32)] * 3
+    assert "--missing c=01.01.1900" in doubt_of([*days, *["01.01.1900"] * 5])
+    assert "--missing c=19000101" in doubt_of(
+        [*[f"202403{day:02d}" for day in range(1, 32)], *["19000101"] * 5]
+    )
 
 
 def test_cells_with_and_without_a_factor_are_named_with_what_they_are_taken_as():

@@ -162,3 +162,9 @@ def test_months_have_no_weekday():
         "weekday",
         "month",
     )
+
+
+def test_times_with_a_type_are_read_from_text_too():
+    moments = [datetime.datetime(2024, 3, 1, 14, 5), datetime.datetime(2025, 1, 31)]
+    text = pl.Series(["2024-03-01T14:05:00", "2025-01-31", "soon"])
+    assert TimeFormat().read(text).to_list() == [*moments, None]

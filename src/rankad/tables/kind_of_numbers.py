@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats
-from rankad.tables.placeholders import placeholder_among
+from rankad.tables.placeholders import placeholder_among, placeholder_time
+from rankad.tables.stand_ins import missing_option, plainly
 from rankad.tables.times import TimeFormat, epoch_unit
 from rankad.tables.understood import Understood, option, settle
 from rankad.tables.whole_numbers import (
@@ -23,7 +25,7 @@ from rankad.tables.whole_numbers import (
 )
 from rankad.tables.words import least_count
 
-__all__ = ["missing_in_disguise", "of_numbers"]
+__all__ = ["missing_in_disguise", "missing_time", "of_numbers"]
 
 # By their names, whole numbers that are no amounts.
 _ID_NAMES = frozenset(
@@ -45,12 +47,28 @@ _OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
 _TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
 
 
-def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
-    """Say what a column of numbers is: a measurement, a counter, a time, codes."""
+def of_numbers(
+    name: str, numbers: Floats, min_count: int = 5, written: Callable[[float], str] = plainly
+) -> Understood:
+    """Say what a column of numbers is: a measurement, a counter, a time, codes.
+
+    Parameters
+    ----------
+    name : str
+    numbers : ndarray of shape (n,)
+        NaN where a cell is missing.
+    min_count : int
+    written : callable
+        Writes a number as the cells have it.
+    """
     found = _of_numbers(name, numbers, min_count)
+    if found.kind == "time":
+        times = found.time.read(pl.Series(numbers[np.isfinite(numbers)]))
+        if disguised := missing_time(name, times, pl.Series(numbers[np.isfinite(numbers)]).cast(pl.Int64)):
+            found = found._replace(doubt=f"{found.doubt} Also, {disguised}.")
     if found.kind != "number" or found.doubt:
         return found
-    doubt = missing_in_disguise(numbers)
+    doubt = missing_in_disguise(name, numbers, written)
     if not doubt:
         return found
     return found._replace(
@@ -61,7 +79,7 @@ def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
     )
 
 
-def missing_in_disguise(numbers: Floats) -> str:
+def missing_in_disguise(name: str, numbers: Floats, written: Callable[[float], str] = plainly) -> str:
     """Say that one value may stand for missing ones, and what to do; nothing where none does."""
     values = numbers[np.isfinite(numbers)]
     found = placeholder_among(values)
@@ -69,7 +87,28 @@ def missing_in_disguise(numbers: Floats) -> str:
         return ""
     return (
         f"{found.value:.15g} stands in {found.n_cells:,} of {values.size:,} cells and {found.why}; if it "
-        f"stands for a missing value, leave these cells empty, since as a number it hides what the others do"
+        f"stands for a missing value, say {missing_option(name, written(found.value))}, since as a number it "
+        f"hides what the others do"
+    )
+
+
+def missing_time(name: str, times: pl.Series, cells: pl.Series) -> str:
+    """Say that one time may stand for missing ones, and what to do; nothing where none does.
+
+    Parameters
+    ----------
+    name : str
+    times, cells : polars Series of shape (n,)
+        Times, null where there is none, and the cells that they are read from.
+    """
+    found = placeholder_time(times)
+    if found is None:
+        return ""
+    when = pl.Series([int(found.value)]).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d")[0]
+    at = int((times.to_physical() == int(found.value)).arg_max() or 0)
+    return (
+        f"{when} stands in {found.n_cells:,} of {len(times.drop_nulls()):,} cells and {found.why}; if it "
+        f"stands for a missing time, say {missing_option(name, str(cells[at]))}"
     )
 
 

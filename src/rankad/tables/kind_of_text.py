@@ -10,10 +10,9 @@ import polars as pl
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import shown
 from rankad.tables.formats import KNOWN_UNITS, MULTIPLES, PLAIN, NumberFormat, Recognized, recognize
-from rankad.tables.kind_of_numbers import missing_in_disguise, of_numbers
+from rankad.tables.kind_of_numbers import missing_in_disguise, missing_time, of_numbers
 from rankad.tables.marks import Points, points_among_whole_numbers
 from rankad.tables.numbers import all_numbers, parse
-from rankad.tables.placeholders import placeholder_time
 from rankad.tables.times import RecognizedTime, TimeFormat, recognize_times
 from rankad.tables.understood import (
     Told,
@@ -29,7 +28,7 @@ from rankad.tables.understood import (
 from rankad.tables.whole_numbers import ENOUGH, all_whole, leading_zeros
 from rankad.tables.words import MOST_CATEGORIES, has_value, least_count
 
-__all__ = ["missing_time", "of_text", "of_words"]
+__all__ = ["of_text", "of_words"]
 
 # A column is of numbers, or of times, with a few odd cells if at least this share can be read so.
 _MOSTLY = 0.5
@@ -169,7 +168,12 @@ def _of_formatted(
 ) -> Understood:
     """Numbers that are not plainly written, or not all of them."""
     name, form, why = series.name, found.format, found.format.describe()
-    values = form.read(words).drop_nulls().to_numpy()
+    read = form.read(words)
+    values = read.drop_nulls().to_numpy()
+
+    def written(value: float) -> str:
+        return str(words[int((read == value).arg_max() or 0)]).strip()
+
     plain_whole = all_whole(values) and form.decimal == "." and not (form.unit or form.thousands)
     different = np.unique(values).size
     # A column of few different numbers may be one of names, but for a few odd cells among them.
@@ -201,9 +205,9 @@ def _of_formatted(
         doubts += _with_and_without_unit(series, words, form)
     if form.accounting:
         doubts.append("(1) and 1- are taken as -1")
-    if doubts and (disguised := missing_in_disguise(values)):
+    if doubts and (disguised := missing_in_disguise(name, values, written)):
         doubts.append(disguised)
-    inner = of_numbers(name, values, min_count) if not found.odd.size else Understood(name, "number")
+    inner = of_numbers(name, values, min_count, written) if not found.odd.size else Understood(name, "number")
     if inner.kind != "number" and not form.unit and form.decimal == ".":
         return inner
     if not doubts:
@@ -297,7 +301,7 @@ def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Und
             f"{shown(words[0])} could have the day or the month first and is taken with the day first: "
             f"--day-first (day_first=True) says so, --month-first (day_first=False) the other"
         )
-    if disguised := missing_time(form.read(words)):
+    if disguised := missing_time(name, form.read(words), words):
         doubts.append(disguised)
     if len(form.orders) > 1:
         doubts.append(f"times are written in several ways ({form.describe()})")
@@ -314,18 +318,6 @@ def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Und
         return Understood(name, "time", "sure", form.describe(), time=form)
     doubt = f"column {name!r} is taken as a time: {'; '.join(doubts)}. {settle(name, 'time', 'category')}"
     return Understood(name, "time", "likely", form.describe(), doubt, time=form, odd_words=odd)
-
-
-def missing_time(times: pl.Series) -> str:
-    """Say that one time may stand for missing ones, and what to do; nothing where none does."""
-    found = placeholder_time(times)
-    if found is None:
-        return ""
-    when = pl.Series([int(found.value)]).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d")[0]
-    return (
-        f"{when} stands in {found.n_cells:,} of {len(times.drop_nulls()):,} cells and {found.why}; if it "
-        f"stands for a missing time, leave these cells empty"
-    )
 
 
 def _may_be_durations(words: pl.Series, form: TimeFormat) -> bool:

@@ -11,8 +11,8 @@ import polars as pl
 
 from rankad.tables.errors import shown
 from rankad.tables.formats import recognize
-from rankad.tables.kind_of_numbers import of_numbers
-from rankad.tables.kind_of_text import missing_time, of_text, of_words
+from rankad.tables.kind_of_numbers import missing_time, of_numbers
+from rankad.tables.kind_of_text import of_text, of_words
 from rankad.tables.numbers import all_numbers, is_text, parse
 from rankad.tables.times import TimeFormat, epoch_unit, recognize_times
 from rankad.tables.understood import ColumnWarning, Told, Understood, odd_words_of, settle
@@ -64,7 +64,7 @@ def understand(
             )
         return Understood(name, "category", why="as asked for")
     if kind.is_temporal() and not isinstance(kind, pl.Duration):
-        disguised = missing_time(TimeFormat().read(series))
+        disguised = missing_time(name, TimeFormat().read(series), series)
         if not disguised:
             return Understood(name, "time", time=TimeFormat())
         doubt = f"column {name!r} is taken as a time: {disguised}. {settle(name, 'time', 'category')}"

@@ -58,6 +58,7 @@ _SHAPES = {
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?$",
 }
 ORDERS = tuple(_SHAPES)
+_STANDARD = ("ymd", "clock")
 _SAID = {
     "ymd": "year first",
     "ym": "year and month",
@@ -124,7 +125,8 @@ class TimeFormat:
             series = series.cast(pl.Int64, strict=False)
         text = series.cast(pl.String, strict=False)
         found = pl.Series(series.name, [None], dtype=pl.Datetime("us")).new_from_index(0, len(series))
-        for order in self.orders:
+        # What was typed as a time may come as text, from a file without types.
+        for order in self.orders or _STANDARD:
             found = found.zip_with(found.is_not_null(), _read(text, order))
         return found
 
