@@ -765,6 +765,38 @@ def idle_and_signed(rng):
 
 
 @table
+def zeros_for_none(rng):
+    """What is far from zero wherever it is measured."""
+    return Table(
+        {
+            "pressure": Column(with_some(rng, rng.integers(60, 180, size=N).tolist(), 0), "number!"),
+            "signal": Column(with_some(rng, rng.normal(-80, 8, size=N).round().tolist(), 0.0), "number!"),
+            "mass": Column(with_some(rng, floats(rng), 0.0, share=0.15), "number!"),
+        },
+        typed=True,
+    )
+
+
+@table
+def zeros_for_none_with_decimal_commas(rng):
+    return one(with_some(rng, [comma(v, 2) for v in floats(rng)], "0,00"), "number!")
+
+
+@table
+def zeros_that_are_measured(rng):
+    """Idle things whose values come near zero, and things that are often idle."""
+    some = rng.random((N, 4)) < [0.05, 0.1, 0.5, 0.25]
+    made = {
+        "load": rng.gamma(2, 10, size=N),
+        "delay": rng.exponential(3, size=N),
+        "rain": rng.gamma(1, 5, size=N),
+        "power": rng.normal(1_500, 20, size=N),
+    }
+    cells = {name: np.where(some[:, at], 0, made[name]).round(1).tolist() for at, name in enumerate(made)}
+    return Table({name: Column(values, "number") for name, values in cells.items()}, typed=True)
+
+
+@table
 def placeholder_dates(rng):
     times = [f"{t:%Y-%m-%d}" for t in moments(rng, days=60)]
     return Table(
@@ -784,6 +816,81 @@ def typed_placeholder_dates(rng):
 @table
 def counters_of_three_devices(rng):
     return one([10_000 * (1 + at % 3) + at // 3 for at in range(N)], "id!", x=Column(floats(rng), "number"))
+
+
+def meters(rng, steps):
+    """Meters of four devices, read in no order."""
+    read = np.cumsum(steps, axis=0) + rng.integers(0, 10**5, size=4)
+    which, at = rng.integers(0, 4, size=N), np.zeros(4, dtype=int)
+    cells = []
+    for device in which:
+        cells.append(round(read[at[device], device].item(), 1))
+        at[device] += 1
+    return cells
+
+
+@table
+def meters_of_four_devices(rng):
+    cells = meters(rng, rng.integers(1, 90, size=(N, 4)))
+    return one(cells, "id!", x=Column(floats(rng), "number"))
+
+
+@table
+def meters_of_four_devices_with_decimals(rng):
+    return one(meters(rng, rng.exponential(9, size=(N, 4))), "number!")
+
+
+@table
+def what_comes_and_goes(rng):
+    """Values that depend on those before, and are no counters."""
+    at = np.arange(N)
+    return Table(
+        {
+            "cycle": Column((at % 24 + rng.random(N)).round(3).tolist(), "number"),
+            "long_cycle": Column((at % 80 + rng.random(N)).round(3).tolist(), "number"),
+            "wave": Column((np.sin(at / 30) * 50 + rng.normal(size=N)).round(2).tolist(), "number"),
+            "levels": Column(np.where(at % 2, 100, 200) + rng.normal(size=N).round(3), "number"),
+        },
+        typed=True,
+    )
+
+
+@table
+def random_ids_with_plain_names(rng):
+    return Table(
+        {
+            "ref": Column(rng.integers(0, 10**6, size=N).tolist(), "number!"),
+            "ticket": Column(rng.choice(np.arange(10**4, 10**5), size=N, replace=False), "number!"),
+        }
+    )
+
+
+@table
+def large_whole_measurements(rng):
+    """As large as ids and dates are, but of another shape, or with other ends."""
+    return Table(
+        {
+            "bytes": Column(rng.integers(200, 90_000, size=N).tolist(), "number"),
+            "volume": Column(np.exp(rng.normal(11, 1, size=N)).astype(int).tolist(), "number"),
+            "salary": Column(rng.normal(45_000, 6_000, size=N).astype(int).tolist(), "number"),
+            "pressure": Column(rng.normal(41_000, 300, size=N).astype(int).tolist(), "number"),
+            "counts": Column(rng.integers(0, 700_000, size=N).tolist(), "number"),
+        },
+        typed=True,
+    )
+
+
+@table
+def days_as_excel_counts_them_in_no_order(rng):
+    days = rng.integers(43_800, 45_500, size=N).tolist()
+    return one(days, "number!", typed=True)
+
+
+@table
+def days_as_excel_counts_them_by_name(rng):
+    days = [45_292.5, *rng.uniform(44_000, 46_000, size=N - 1).round(2).tolist()]
+    first = datetime.datetime(2024, 1, 1, 12)
+    return Table({"order_date": Column(days, "time!", first), "x": Column(floats(rng), "number")})
 
 
 @table

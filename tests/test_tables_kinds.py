@@ -81,6 +81,9 @@ ORDINARY = [
     "months_in_words_and_years",
     "idle_and_signed",
     "columns_named_as_polars_names_its_own",
+    "zeros_that_are_measured",
+    "what_comes_and_goes",
+    "large_whole_measurements",
 ]
 
 

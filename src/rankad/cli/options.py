@@ -188,7 +188,7 @@ Moment = Annotated[
     typer.Option(
         "--time",
         metavar="COLUMN",
-        help="Columns of dates or times, also as seconds since 1970; as --drop.",
+        help="Columns of dates or times, also as seconds since 1970 or days of Excel; as --drop.",
     ),
 ]
 Decimal = Annotated[

@@ -9,16 +9,19 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats
+from rankad.tables.counters import counters_in_turn
 from rankad.tables.placeholders import placeholder_among, placeholder_time
 from rankad.tables.stand_ins import missing_option, plainly
-from rankad.tables.times import TimeFormat, epoch_unit
+from rankad.tables.times import EXCEL, TimeFormat, epoch_unit, excel_days
 from rankad.tables.understood import Understood, option, settle
 from rankad.tables.whole_numbers import (
     all_whole,
     along_the_table,
     are_codes,
+    fill_their_digits,
     is_permutation,
     looks_like_names,
+    may_be_days,
     never_returns,
     only_grows,
     regular_steps,
@@ -125,6 +128,13 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
             f"{settle(name, 'time', 'number')}"
         )
         return Understood(name, "time", "likely", f"{unit} since 1970", doubt, time=TimeFormat(epoch=unit))
+    if np.unique(values).size >= 3 and excel_days(values) and _is_named_so(name):
+        doubt = (
+            f"column {name!r} is taken as a time, in days as Excel counts them ({span}). "
+            f"{settle(name, 'time', 'number')}"
+        )
+        why = "days as Excel counts them"
+        return Understood(name, "time", "likely", why, doubt, time=TimeFormat(epoch=EXCEL))
     if whole and _are_days(values):
         doubt = (
             f"column {name!r} is taken as a date, year, month and day as one number ({span}). "
@@ -145,7 +155,7 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
         )
         return Understood(name, "number", "likely", "it only grows", doubt)
     if not whole and not unit:
-        return _growing(name, values, span) or Understood(name, "number")
+        return _growing(name, values, span) or _in_turn(name, values, span) or Understood(name, "number")
     if whole and is_permutation(values):
         doubt = (
             f"column {name!r} holds {values.size:,} whole numbers ({span}) of which none comes twice: it "
@@ -158,7 +168,15 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
             f"as a number: new rows may lie beyond all others. {settle(name, 'number', 'time')}"
         )
         return Understood(name, "number", "unsure", f"may be {unit} since 1970", doubt)
-    if looks_like_names(values):
+    if may_be_days(values):
+        doubt = (
+            f"column {name!r} holds whole numbers ({span}) that may be dates, in days as Excel counts them, "
+            f"and is taken as a number: new rows may lie beyond all others. {settle(name, 'number', 'time')}"
+        )
+        return Understood(name, "number", "unsure", "may be days as Excel counts them", doubt)
+    if found := _in_turn(name, values, span):
+        return found
+    if looks_like_names(values) or fill_their_digits(values):
         doubt = (
             f"column {name!r} holds whole numbers ({span}) that may be names of rows, and is taken as a "
             f"number. {settle(name, 'number', 'id')}"
@@ -204,6 +222,23 @@ def _growing(name: str, values: Floats, span: str) -> Understood | None:
         f"{option(name, 'drop')} leaves it out."
     )
     return Understood(name, "number", "unsure", f"it {verb} along the table", doubt)
+
+
+def _in_turn(name: str, values: Floats, span: str) -> Understood | None:
+    """Doubt numbers that are counters of several things in turn; None where they are none."""
+    n = counters_in_turn(values)
+    if not n:
+        return None
+    whole = all_whole(values)
+    taken = (
+        "and is not learned from" if whole else "and is taken as a number: new rows may lie beyond all others"
+    )
+    kind = "id" if whole else "number"
+    doubt = (
+        f"column {name!r} holds {n} series of numbers in turn ({span}), each of which only grows: counters "
+        f"or meters of {n} devices, {taken}. {settle(name, kind, 'number' if whole else 'id')}"
+    )
+    return Understood(name, kind, "likely", f"{n} series that only grow", doubt)
 
 
 def _is_year(name: str, values: Floats) -> bool:

@@ -14,7 +14,7 @@ from rankad.tables.formats import recognize
 from rankad.tables.kind_of_numbers import missing_time, of_numbers
 from rankad.tables.kind_of_text import of_text, of_words
 from rankad.tables.numbers import all_numbers, is_text, parse
-from rankad.tables.times import TimeFormat, epoch_unit, recognize_times
+from rankad.tables.times import EXCEL, TimeFormat, epoch_unit, excel_days, recognize_times
 from rankad.tables.understood import ColumnWarning, Told, Understood, odd_words_of, settle
 from rankad.tables.words import all_booleans, has_value
 
@@ -117,7 +117,8 @@ def _told_time(series: pl.Series, told: Told) -> Understood:
     name, kind = series.name, series.dtype
     wrong = (
         f"column {name!r} is to be a time (--time {name} or times=[{name!r}]), but "
-        f"{{}}; write times as 2024-12-31 14:05, or as seconds since 1970."
+        f"{{}}; write times as 2024-12-31 14:05, as seconds since 1970, or as days "
+        f"as Excel counts them."
     )
     if kind.is_temporal() and not isinstance(kind, pl.Duration):
         return Understood(name, "time", why="as asked for")
@@ -130,6 +131,8 @@ def _told_time(series: pl.Series, told: Told) -> Understood:
         finite = values[np.isfinite(values)]
         if unit := epoch_unit(finite):
             return Understood(name, "time", why="as asked for", time=TimeFormat(epoch=unit))
+        if excel_days(finite):
+            return Understood(name, "time", why="as asked for", time=TimeFormat(epoch=EXCEL))
         if kind.is_float():
             words = pl.Series(name, finite).cast(pl.Int64, strict=False).cast(pl.String).drop_nulls()
     found = recognize_times(words, day_first=told.day_first) if len(words) else None

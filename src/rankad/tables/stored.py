@@ -9,7 +9,7 @@ from rankad._arrays import LARGEST
 from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, NumberColumn, TimeColumn
 from rankad.tables.formats import PLAIN, NumberFormat
 from rankad.tables.stand_ins import StandIn
-from rankad.tables.times import EPOCHS, ORDERS, PARTS, TimeFormat
+from rankad.tables.times import EPOCHS, EXCEL, ORDERS, PARTS, TimeFormat
 
 __all__ = ["Note", "read_columns", "read_count", "read_names", "read_notes", "read_stored_stand_ins"]
 
@@ -168,7 +168,7 @@ def _time_format(name: str, stored: Any) -> TimeFormat:
     orders = read_names(f"orders of column {name!r}", stored.get("orders"))
     if not set(orders) <= set(ORDERS):
         raise ValueError(f"orders of column {name!r} must be some of {ORDERS}, got {_shown(orders)}.")
-    return TimeFormat(orders, _one_of(name, stored, "epoch", ("", *EPOCHS)))
+    return TimeFormat(orders, _one_of(name, stored, "epoch", ("", *EPOCHS, EXCEL)))
 
 
 def _values(name: str, stored: Any) -> tuple[float, ...]:

@@ -12,11 +12,13 @@ from rankad._arrays import Floats, Ints
 
 __all__ = [
     "EPOCHS",
+    "EXCEL",
     "ORDERS",
     "PARTS",
     "RecognizedTime",
     "TimeFormat",
     "epoch_unit",
+    "excel_days",
     "fractions",
     "label",
     "parts_of",
@@ -71,7 +73,10 @@ _SAID = {
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 # Of numbers: units since 1970, in parts of a second.
+# Days since the end of 1899, as spreadsheets count them.
+EXCEL = "excel"
 EPOCHS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_DAYS_TO_1970, _LATEST_DAY = 25_569.0, 200_000.0
 _YEAR_2000, _YEAR_2100 = 946_684_800, 4_102_444_800
 
 PARTS = ("hour", "weekday", "month")
@@ -94,7 +99,8 @@ class TimeFormat:
     orders : tuple of str
         Those of `ORDERS` that cells of text have; the first that reads a cell is taken.
     epoch : str
-        Numbers count these units (`EPOCHS`) since 1970; nothing, where they are none.
+        Numbers count these units (`EPOCHS`) since 1970, or days as `EXCEL` does; nothing, where they are
+        none.
 
     Examples
     --------
@@ -117,6 +123,12 @@ class TimeFormat:
             )
         if isinstance(kind, pl.Datetime):
             return series.dt.replace_time_zone(None).cast(pl.Datetime("us"))
+        if self.epoch == EXCEL and (kind.is_numeric() or kind in (pl.String, pl.Null)):
+            days = series.cast(pl.Float64, strict=False)
+            days = days.set(~(days.abs() < _LATEST_DAY), None)
+            # To the second: a day in a float is no better.
+            seconds = ((days - _DAYS_TO_1970) * 86_400.0).round().cast(pl.Int64)
+            return (seconds * 1_000_000).cast(pl.Datetime("us"))
         if self.epoch and (kind.is_numeric() or kind in (pl.String, pl.Null)):
             numbers = series.cast(pl.Float64, strict=False)
             numbers = numbers.set(~(numbers.abs() < _YEAR_2100 * 3.0 * EPOCHS[self.epoch]), None)
@@ -133,7 +145,7 @@ class TimeFormat:
     def describe(self) -> str:
         """Say how times are written."""
         if self.epoch:
-            return f"{self.epoch} since 1970"
+            return "days as Excel counts them" if self.epoch == EXCEL else f"{self.epoch} since 1970"
         said = [_SAID[order.split(" ")[0]] for order in self.orders]
         return " or ".join(dict.fromkeys(said))
 
@@ -217,6 +229,15 @@ def epoch_unit(values: Floats) -> str:
             if values.min() / per_second >= _YEAR_2000 and values.max() / per_second < _YEAR_2100:
                 return unit
     return ""
+
+
+def excel_days(values: Floats, earliest: float = 20_000.0, latest: float = 80_000.0) -> bool:
+    """Tell whether numbers could all be days as Excel counts them, by default from 1954 to 2119.
+
+    >>> excel_days(np.array([45123.0, 45124.5])), excel_days(np.array([45123.0, 100.0]))
+    (True, False)
+    """
+    return bool(values.size and values.min() >= earliest and values.max() < latest)
 
 
 def parts_of(times: pl.Series) -> tuple[str, ...]:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
+from scipy.stats import kstest, rankdata
 
 from rankad._arrays import Floats
+from rankad.tables.times import excel_days
 
 __all__ = [
     "ENOUGH",
     "all_whole",
     "along_the_table",
     "are_codes",
+    "fill_their_digits",
     "is_permutation",
     "leading_zeros",
     "looks_like_names",
+    "may_be_days",
     "never_returns",
     "only_grows",
     "regular_steps",
@@ -32,8 +35,14 @@ _MOST_CODES, _EACH, _COVERED = 100, 10, 0.2
 # Of the values, in order, so many follow the one before in counters side by side.
 _FOLLOWING = 0.9
 _DIGITS = 6
+# Of so many numbers with so many digits, some fewer where all have as many, one sees whether they are spread
+# evenly, by Kolmogorov's and Smirnov's test, and to the ends. So many are to be different.
+_ENDS = 0.05
+_ENOUGH_IDS, _FIXED_DIGITS, _EVENLY, _SELDOM = 100, 5, 0.01, 0.9
 # Numbers of so many digits are names where most of them are of the order of the largest, as random ones are.
 _MANY_DIGITS, _MOST = 9, 0.8
+# Days of 1995 to 2040, as Excel counts them; how many a table spans, and which share is in the middle half.
+_OLDEST_DAY, _LATEST_DAY, _SPAN, _IN_THE_MIDDLE = 34_700.0, 51_500.0, (365.0, 15 * 365.25), 0.6
 # Values grow along the table if their ranks go with the order of rows so closely. Of measurements in a random
 # order not one in a billion columns does, with `ENOUGH` of them. A few rows will do to rule it out.
 _ALONG, _FEW_ROWS = 0.98, 2_000
@@ -133,6 +142,48 @@ def looks_like_names(values: Floats) -> bool:
         return False
     digits = np.unique(np.floor(np.log10(values)))
     return bool(digits.size == 1 and digits[0] + 1 >= _DIGITS)
+
+
+def fill_their_digits(values: Floats) -> bool:
+    """Tell whether whole numbers are spread evenly over all numbers of some digits, as random ids are.
+
+    Over all up to 999999, or over all from 10000 to 99999. Measurements have a shape, or end elsewhere.
+
+    >>> rng = np.random.default_rng(0)
+    >>> (
+    ...     fill_their_digits(rng.integers(0, 10**6, 200) * 1.0),
+    ...     fill_their_digits(rng.integers(0, 7e5, 200) * 1.0),
+    ... )
+    (True, False)
+    """
+    if values.size < _ENOUGH_IDS or values.min() < 0 or np.unique(values).size < _SELDOM * values.size:
+        return False
+    digits = len(f"{values.max():.0f}")
+    least = 10.0 ** (digits - 1)
+    some = values[:_FEW_ROWS]
+    for begin, few in ((least, _FIXED_DIGITS), (0.0, _DIGITS)):
+        if digits >= few and values.min() >= begin:
+            spread = (some - begin) / (10.0**digits - begin)
+            to_the_ends = spread.min() <= _ENDS and spread.max() >= 1 - _ENDS
+            return bool(to_the_ends and kstest(spread, "uniform").pvalue > _EVENLY)
+    return False
+
+
+def may_be_days(values: Floats) -> bool:
+    """Tell whether whole numbers may be dates of our time, in days as Excel counts them.
+
+    They span one year to fifteen, and are not as close to their middle as measurements are.
+
+    >>> rng = np.random.default_rng(0)
+    >>> may_be_days(rng.integers(43_000, 45_500, 200) * 1.0), may_be_days(rng.normal(45e3, 400, 200).round())
+    (True, False)
+    """
+    if values.size < _ENOUGH_IDS or not excel_days(values, _OLDEST_DAY, _LATEST_DAY):
+        return False
+    low, high = float(values.min()), float(values.max())
+    quarter = (high - low) / 4
+    middle = np.mean((values >= low + quarter) & (values <= high - quarter))
+    return bool(_SPAN[0] <= high - low <= _SPAN[1] and middle <= _IN_THE_MIDDLE)
 
 
 def are_codes(values: Floats) -> bool:
