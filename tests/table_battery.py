@@ -893,6 +893,85 @@ def days_as_excel_counts_them_by_name(rng):
     return Table({"order_date": Column(days, "time!", first), "x": Column(floats(rng), "number")})
 
 
+# ------------------------------------------------------------------------------ dates as numbers
+
+
+@table
+def dates_in_digits(rng):
+    times = [moments(rng, days=1500)[at] for at in rng.permutation(N)]
+    written = {
+        "month": [int(f"{t:%Y%m}") for t in times],
+        "week": [int(f"{t:%G%V}") for t in times],
+        "ordinal": [int(f"{t:%Y%j}") for t in times],
+        "short": [int(f"{t:%y%m%d}") for t in times],
+        "clock": [int(f"{t:%H%M}") for t in times],
+    }
+    return Table({name: Column(cells, "number!") for name, cells in written.items()}, typed=True)
+
+
+@table
+def days_and_years_that_are_counted(rng):
+    return Table(
+        {
+            "jd": Column(rng.uniform(2_459_000, 2_460_500, size=N).round(4).tolist(), "number!"),
+            "decimal": Column(rng.uniform(2_018, 2_024, size=N).round(4).tolist(), "number!"),
+        },
+        typed=True,
+    )
+
+
+@table
+def numbers_as_large_as_dates(rng):
+    return Table(
+        {
+            "rpm": Column(rng.normal(2_010, 4, size=N).round(2).tolist(), "number"),
+            "watts": Column(rng.integers(0, 2_300, size=N).tolist(), "number"),
+            "step": Column((rng.integers(0, 47, size=N) * 50).tolist(), "number"),
+        },
+        typed=True,
+    )
+
+
+@table
+def quarters_of_short_years(rng):
+    return one(rng.choice(["Q1-23", "Q2-23", "Q3-23", "Q4-23"], size=N).tolist(), "category!")
+
+
+@table
+def quarters_without_a_mark(rng):
+    return one(rng.choice(["2023Q1", "2023Q2", "2023Q3", "2023Q4"], size=N).tolist(), "category!")
+
+
+@table
+def objects_in_cells(rng):
+    return one(rng.choice(['{"a": 1}', '{"a": 2}'], size=N).tolist(), "category!")
+
+
+@table
+def names_of_twenty_digits(rng):
+    cells = [f"{10**19 + v}" for v in rng.choice(900, size=N, replace=False).tolist()]
+    return one(cells, "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def numbers_typed_as_categories(rng):
+    return one(pl.Series([f"{v:.1f}" for v in floats(rng)], dtype=pl.Categorical), "category!", typed=True)
+
+
+@table
+def a_minus_before_zero(rng):
+    cells = [f"{v:.1f}" for v in rng.normal(0, 0.3, size=N)]
+    return one(["-0.0", *cells[1:]], "number", 0.0)
+
+
+@table
+def dashes_for_minus(rng):
+    values = rng.normal(0, 50, size=N).round(2).tolist()
+    marks = "\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{FULLWIDTH HYPHEN-MINUS}"
+    cells = [f"{v:.2f}".replace("-", marks[at % 3]) for at, v in enumerate(values)]
+    return one(cells, "number", values[0], money=Column([f"$ {cell}" for cell in cells], "number", values[0]))
+
+
 @table
 def with_and_without_factor(rng):
     values, shares = rng.normal(4_700, 500, size=N), rng.normal(0.45, 0.05, size=N)
@@ -929,6 +1008,50 @@ def months_in_words(rng):
     times = [moments(rng)[at] for at in rng.permutation(N)]
     first = midnight(times[0]).replace(day=1)
     return one([f"{t:%b-%y}" for t in times], "time!", first)
+
+
+@table
+def dates_in_other_languages(rng):
+    times = [moments(rng)[at] for at in rng.permutation(N)]
+    german = ["Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez."]
+    french = [
+        "janvier",
+        "février",
+        "mars",
+        "avril",
+        "mai",
+        "juin",
+        "juillet",
+        "août",
+        "septembre",
+        "octobre",
+        "novembre",
+        "décembre",
+    ]
+    spanish = [
+        "enero",
+        "febrero",
+        "marzo",
+        "abril",
+        "mayo",
+        "junio",
+        "julio",
+        "agosto",
+        "septiembre",
+        "octubre",
+        "noviembre",
+        "diciembre",
+    ]
+    first = midnight(times[0])
+    return Table(
+        {
+            "datum": Column([f"{t.day}. {german[t.month - 1]} {t.year}" for t in times], "time", first),
+            "jour": Column([f"{t.day} {french[t.month - 1]} {t.year}" for t in times], "time", first),
+            "dia": Column([f"{t.day} de {spanish[t.month - 1]} de {t.year}" for t in times], "time", first),
+            "day": Column([f"{t:%A, %B %d, %Y}" for t in times], "time", first),
+            "zone": Column([f"{t:%Y-%m-%d %H:%M} CET" for t in times], "time", times[0].replace(second=0)),
+        }
+    )
 
 
 @table

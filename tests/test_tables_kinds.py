@@ -84,6 +84,10 @@ ORDINARY = [
     "zeros_that_are_measured",
     "what_comes_and_goes",
     "large_whole_measurements",
+    "a_minus_before_zero",
+    "dashes_for_minus",
+    "dates_in_other_languages",
+    "numbers_as_large_as_dates",
 ]
 
 

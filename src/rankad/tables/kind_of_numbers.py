@@ -10,6 +10,7 @@ import polars as pl
 
 from rankad._arrays import Floats
 from rankad.tables.counters import counters_in_turn
+from rankad.tables.dates_in_digits import date_in_digits, days_since
 from rankad.tables.placeholders import placeholder_among, placeholder_time
 from rankad.tables.stand_ins import missing_option, plainly
 from rankad.tables.times import EXCEL, TimeFormat, epoch_unit, excel_days
@@ -21,7 +22,6 @@ from rankad.tables.whole_numbers import (
     fill_their_digits,
     is_permutation,
     looks_like_names,
-    may_be_days,
     never_returns,
     only_grows,
     regular_steps,
@@ -155,7 +155,12 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
         )
         return Understood(name, "number", "likely", "it only grows", doubt)
     if not whole and not unit:
-        return _growing(name, values, span) or _in_turn(name, values, span) or Understood(name, "number")
+        return (
+            _growing(name, values, span)
+            or _in_turn(name, values, span)
+            or _of_dates(name, values, span)
+            or Understood(name, "number")
+        )
     if whole and is_permutation(values):
         doubt = (
             f"column {name!r} holds {values.size:,} whole numbers ({span}) of which none comes twice: it "
@@ -168,12 +173,8 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
             f"as a number: new rows may lie beyond all others. {settle(name, 'number', 'time')}"
         )
         return Understood(name, "number", "unsure", f"may be {unit} since 1970", doubt)
-    if may_be_days(values):
-        doubt = (
-            f"column {name!r} holds whole numbers ({span}) that may be dates, in days as Excel counts them, "
-            f"and is taken as a number: new rows may lie beyond all others. {settle(name, 'number', 'time')}"
-        )
-        return Understood(name, "number", "unsure", "may be days as Excel counts them", doubt)
+    if found := _of_dates(name, values, span):
+        return found
     if found := _in_turn(name, values, span):
         return found
     if looks_like_names(values) or fill_their_digits(values):
@@ -222,6 +223,27 @@ def _growing(name: str, values: Floats, span: str) -> Understood | None:
         f"{option(name, 'drop')} leaves it out."
     )
     return Understood(name, "number", "unsure", f"it {verb} along the table", doubt)
+
+
+def _of_dates(name: str, values: Floats, span: str) -> Understood | None:
+    """Doubt numbers that may be dates or times in digits, or count days; None where they can be none."""
+    since = days_since(values)
+    what = since or (date_in_digits(values) if all_whole(values) else "")
+    if not what:
+        return None
+    doubt = (
+        f"column {name!r} holds numbers ({span}) that may be dates or times, as {what}, and is taken as a "
+    )
+    if since:
+        doubt += "number: new rows may lie beyond all others. "
+        doubt += settle(name, "number", "time" if "Excel" in since else "id")
+    else:
+        doubt += (
+            f"number. Dates and times are learned from where they are written as 2024-07-31 14:30; "
+            f"{option(name, 'drop')} leaves the column out; if it is a measurement, say "
+            f"{option(name, 'number')}."
+        )
+    return Understood(name, "number", "unsure", f"may be {what}", doubt)
 
 
 def _in_turn(name: str, values: Floats, span: str) -> Understood | None:

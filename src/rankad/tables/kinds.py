@@ -12,7 +12,7 @@ import polars as pl
 from rankad.tables.errors import shown
 from rankad.tables.formats import recognize
 from rankad.tables.kind_of_numbers import missing_time, of_numbers
-from rankad.tables.kind_of_text import of_text, of_words
+from rankad.tables.kind_of_text import MANY, of_text, of_words
 from rankad.tables.numbers import all_numbers, is_text, parse
 from rankad.tables.times import EXCEL, TimeFormat, epoch_unit, excel_days, recognize_times
 from rankad.tables.understood import ColumnWarning, Told, Understood, odd_words_of, settle
@@ -70,7 +70,7 @@ def understand(
         doubt = f"column {name!r} is taken as a time: {disguised}. {settle(name, 'time', 'category')}"
         return Understood(name, "time", "likely", "one time may stand for missing ones", doubt)
     if kind == pl.Boolean or isinstance(kind, (pl.Categorical, pl.Enum)):
-        return of_words(series, min_count) if is_text(kind) else Understood(name, "category")
+        return _of_typed_words(series, min_count) if is_text(kind) else Understood(name, "category")
     if isinstance(kind, pl.Duration):
         return Understood(name, "number")
     if kind.is_numeric():
@@ -83,6 +83,20 @@ def understand(
     if all_booleans(series):
         return Understood(name, "category")
     return of_text(series, typed, told, min_count, elsewhere)
+
+
+def _of_typed_words(series: pl.Series, min_count: int) -> Understood:
+    """Say what words are that are typed as categories; many different numbers are likely none."""
+    found, name = of_words(series, min_count), series.name
+    words = series.cast(pl.String)
+    n_different = words.drop_nulls().n_unique()
+    if found.doubt or n_different < MANY or not all_numbers(words):
+        return found
+    doubt = (
+        f"column {name!r} is typed as a category, but its {n_different:,} different values are numbers: new "
+        f"ones are as good as any. {settle(name, 'category', 'number')}"
+    )
+    return found._replace(sure="likely", why="many numbers, typed as a category", doubt=doubt)
 
 
 def _told_number(series: pl.Series, told: Told, elsewhere: str | None) -> Understood:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats, Ints
+from rankad.tables.month_names import MONTHS
 
 __all__ = [
     "EPOCHS",
@@ -27,9 +28,10 @@ __all__ = [
 
 _CLOCK = (
     r"(?:[T ,:]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
-    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})?)?$"
+    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?\s*(?:Z|[A-Z]{3,4}|[+-]\d{2}:?\d{2}|[+-]\d{2})?)?$"
 )
-_NAMED = r"(?P<name>[A-Za-z]{3,9})\.?"
+_NAMED = r"(?:de )?(?P<name>\p{L}{3,10})\.?(?: de\b)?"
+_WEEKDAY = r"(?:\p{L}{3,10}\.?,? )?"
 # A month that stands without its day: only names that nobody takes for another word.
 _MONTH_NAME = (
     r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -47,9 +49,9 @@ _SHAPES = {
     "dmy slashed short": rf"^(?P<day>\d{{1,2}})/(?P<month>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
     "mdy slashed short": rf"^(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
     "dmy in words short": rf"^(?P<day>\d{{1,2}})[-/ ]{_NAMED}[-/ ]'?(?P<year>\d{{2}}){_CLOCK}",
-    "dmy in words": rf"^(?:[A-Za-z]{{3}},? )?(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
+    "dmy in words": rf"^{_WEEKDAY}(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
     rf"{_CLOCK}",
-    "mdy in words": rf"^(?:[A-Za-z]{{3}},? )?{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
+    "mdy in words": rf"^{_WEEKDAY}{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
     "my in words": rf"^{_MONTH_NAME}[-/, ]\s*(?P<year>\d{{4}}){_NO_CLOCK}$",
     "my in words short": rf"^{_MONTH_NAME}[-/' ]'?(?P<year>\d{{2}}){_NO_CLOCK}$",
     "ym in words": rf"^(?P<year>\d{{4}})[-/ ]{_MONTH_NAME}{_NO_CLOCK}$",
@@ -70,7 +72,6 @@ _SAID = {
     "clock": "a time of day",
     "compact": "year, month and day as one number",
 }
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 # Of numbers: units since 1970, in parts of a second.
 # Days since the end of 1899, as spreadsheets count them.
@@ -291,10 +292,8 @@ def _read(text: pl.Series, order: str) -> pl.Series:
         return pl.Series(text.name, [None] * len(text), dtype=pl.Datetime("us"))
     there = set(found.columns)
     if "name" in there:
-        name = found["name"].str.to_lowercase().str.slice(0, 3)
-        month = name.replace_strict(
-            _MONTHS, [str(at) for at in range(1, 13)], default=None, return_dtype=pl.String
-        )
+        name = found["name"].str.to_lowercase()
+        month = name.replace_strict(MONTHS, default=None, return_dtype=pl.Int64).cast(pl.String)
     else:
         month = found["month" if "month" in there else "hour"]
     if "year" in there:

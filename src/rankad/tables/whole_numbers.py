@@ -7,7 +7,6 @@ import polars as pl
 from scipy.stats import kstest, rankdata
 
 from rankad._arrays import Floats
-from rankad.tables.times import excel_days
 
 __all__ = [
     "ENOUGH",
@@ -18,7 +17,6 @@ __all__ = [
     "is_permutation",
     "leading_zeros",
     "looks_like_names",
-    "may_be_days",
     "never_returns",
     "only_grows",
     "regular_steps",
@@ -41,8 +39,6 @@ _ENDS = 0.05
 _ENOUGH_IDS, _FIXED_DIGITS, _EVENLY, _SELDOM = 100, 5, 0.01, 0.9
 # Numbers of so many digits are names where most of them are of the order of the largest, as random ones are.
 _MANY_DIGITS, _MOST = 9, 0.8
-# Days of 1995 to 2040, as Excel counts them; how many a table spans, and which share is in the middle half.
-_OLDEST_DAY, _LATEST_DAY, _SPAN, _IN_THE_MIDDLE = 34_700.0, 51_500.0, (365.0, 15 * 365.25), 0.6
 # Values grow along the table if their ranks go with the order of rows so closely. Of measurements in a random
 # order not one in a billion columns does, with `ENOUGH` of them. A few rows will do to rule it out.
 _ALONG, _FEW_ROWS = 0.98, 2_000
@@ -167,23 +163,6 @@ def fill_their_digits(values: Floats) -> bool:
             to_the_ends = spread.min() <= _ENDS and spread.max() >= 1 - _ENDS
             return bool(to_the_ends and kstest(spread, "uniform").pvalue > _EVENLY)
     return False
-
-
-def may_be_days(values: Floats) -> bool:
-    """Tell whether whole numbers may be dates of our time, in days as Excel counts them.
-
-    They span one year to fifteen, and are not as close to their middle as measurements are.
-
-    >>> rng = np.random.default_rng(0)
-    >>> may_be_days(rng.integers(43_000, 45_500, 200) * 1.0), may_be_days(rng.normal(45e3, 400, 200).round())
-    (True, False)
-    """
-    if values.size < _ENOUGH_IDS or not excel_days(values, _OLDEST_DAY, _LATEST_DAY):
-        return False
-    low, high = float(values.min()), float(values.max())
-    quarter = (high - low) / 4
-    middle = np.mean((values >= low + quarter) & (values <= high - quarter))
-    return bool(_SPAN[0] <= high - low <= _SPAN[1] and middle <= _IN_THE_MIDDLE)
 
 
 def are_codes(values: Floats) -> bool:
