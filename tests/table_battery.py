@@ -856,6 +856,12 @@ def what_comes_and_goes(rng):
 
 
 @table
+def epochs_with_zeros(rng):
+    cells = [0 if at % 20 == 7 else 1_700_000_000 + 60 * at for at in range(N)]
+    return one(cells, "number!", typed=True, x=Column(floats(rng), "number"))
+
+
+@table
 def random_ids_with_plain_names(rng):
     return Table(
         {

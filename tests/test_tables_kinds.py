@@ -232,3 +232,8 @@ def test_rows_without_any_cell_are_named():
 
 def test_the_row_that_is_named_is_no_number():
     assert "(row 3: '0xFF')" in doubt_of(["12", "14", "0xFF", "0xFF", "0xFF"] * 5)
+
+
+def test_zeros_among_times_are_named_as_what_stands_for_missing_ones():
+    cells = [0 if at % 20 == 7 else 1_700_000_000 + 60 * at for at in range(200)]
+    assert "--missing c=0 (missing={'c': '0'})" in doubt_of([str(cell) for cell in cells])

@@ -47,7 +47,7 @@ def _most(n: int) -> int:
 
 def _chains(values: list[float], most: int) -> int:
     """Return in how many chains values grow, 0 where these are too many or some do not go on to the end."""
-    # The last values of all chains, ascending; of the same chains, the first and last rows and the lengths.
+    # The last values of all chains, ascending; of the same chains, the first and last rows and the steps.
     ends: list[float] = []
     begun: list[int] = []
     last: list[int] = []
@@ -62,8 +62,9 @@ def _chains(values: list[float], most: int) -> int:
             last.insert(0, row)
             counts.insert(0, 1)
         else:
+            # One value that comes again and again is no counter.
+            counts[at] += value > ends[at]
             ends[at], last[at] = value, row
-            counts[at] += 1
     n = len(values)
     whole = max(begun) < _EDGE * n and min(last) >= (1 - _EDGE) * n and min(counts) >= _LEAST
     return len(ends) if whole and len(ends) > 1 else 0

@@ -15,7 +15,7 @@ __all__ = ["date_in_digits", "days_since"]
 _OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
 # Of fewer values nobody sees how they are spread; dates span one year to fifteen, and the middle half of
 # this holds no more of them than that share. Of measurements, it holds three quarters and more.
-_ENOUGH, _SPAN, _IN_THE_MIDDLE = 100, (1.0, 15.0), 0.6
+_ENOUGH, _SPAN, _IN_THE_MIDDLE = 100, (1.0, 15.0), 0.65
 # Days of 1995 to 2040 as Excel counts them, and how many days before these astronomers begin.
 _OLDEST_DAY, _LATEST_DAY, _JULIAN = 34_700.0, 51_500.0, 2_415_018.5
 _DAYS_A_YEAR = 365.25

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats
+from rankad.tables.column_names import is_named_like_a_time, is_named_like_a_year, is_named_like_an_id
 from rankad.tables.counters import counters_in_turn
 from rankad.tables.dates_in_digits import date_in_digits, days_since
 from rankad.tables.placeholders import placeholder_among, placeholder_time
@@ -30,24 +30,7 @@ from rankad.tables.words import least_count
 
 __all__ = ["missing_in_disguise", "missing_time", "of_numbers"]
 
-# By their names, whole numbers that are no amounts.
-_ID_NAMES = frozenset(
-    {"id", "ids", "key", "uid", "nr", "no", "code", "codes", "zip", "plz", "postcode", "phone", "tel"}
-    | {"account", "iban", "port", "sku", "ean", "isbn", "mcc", "serial"}
-)
-# As in id_client, unless something measured follows.
-_IDS_FIRST = frozenset({"id", "ids", "uid"})
-_NUMBER_WORDS = frozenset({"no", "nr", "num", "number", "nummer"})
-_MEASURED = frozenset(
-    {"amount", "area", "average", "avg", "balance", "cost", "count", "counts", "current", "delay", "depth"}
-    | {"distance", "duration", "energy", "flow", "freq", "frequency", "height", "humidity", "items", "length"}
-    | {"level", "load", "mass", "max", "mean", "min", "power", "pressure", "price", "quantity", "rate"}
-    | {"ratio", "resistance", "rpm", "sales", "score", "share", "size", "speed", "std", "sum", "temp"}
-    | {"temperature", "time", "torque", "total", "usage", "value", "values", "volt", "voltage", "volts"}
-    | {"volume", "weight", "width"}
-)
 _OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
-_TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
 
 
 def of_numbers(
@@ -122,13 +105,13 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
     span = f"{values.min():.15g} to {values.max():.15g}"
     grows, whole = only_grows(values), all_whole(values)
     unit = epoch_unit(values) if np.unique(values).size >= 3 else ""
-    if unit and (grows or _is_named_so(name)):
+    if unit and (grows or is_named_like_a_time(name)):
         doubt = (
             f"column {name!r} is taken as a time, in {unit} since 1970 ({span}). "
             f"{settle(name, 'time', 'number')}"
         )
         return Understood(name, "time", "likely", f"{unit} since 1970", doubt, time=TimeFormat(epoch=unit))
-    if np.unique(values).size >= 3 and excel_days(values) and _is_named_so(name):
+    if np.unique(values).size >= 3 and excel_days(values) and is_named_like_a_time(name):
         doubt = (
             f"column {name!r} is taken as a time, in days as Excel counts them ({span}). "
             f"{settle(name, 'time', 'number')}"
@@ -184,7 +167,7 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
         )
         return Understood(name, "number", "unsure", "many digits, seldom the same", doubt)
     counts = np.unique(values, return_counts=True)[1]
-    if counts.size > 2 and _is_named_like_an_id(name):
+    if counts.size > 2 and is_named_like_an_id(name):
         frequent = counts.max() >= least_count(numbers.size, min_count)
         taken = "each a category" if frequent else "and are not learned from, as none is frequent"
         doubt = (
@@ -265,7 +248,7 @@ def _in_turn(name: str, values: Floats, span: str) -> Understood | None:
 
 def _is_year(name: str, values: Floats) -> bool:
     """Tell whether whole numbers are years, by their name, or as all years of a span in our time."""
-    if _words_of(name) & {"year", "jahr", "yr", "annee", "ano"}:
+    if is_named_like_a_year(name):
         return True
     different = np.unique(values)
     recent = different[0] >= _OLDEST_YEAR and different[-1] <= _LATEST_YEAR
@@ -278,40 +261,3 @@ def _are_days(values: Floats) -> bool:
         return False
     text = pl.Series(np.unique(values).astype(np.int64)).cast(pl.String)
     return TimeFormat(("compact",)).read(text).null_count() == 0
-
-
-def _is_named_so(name: str) -> bool:
-    """Tell whether the name of a column says that it holds times."""
-    return bool(_words_of(name) & set(_TIME_NAMES)) or any(word in name.lower() for word in _TIME_NAMES[:4])
-
-
-def _is_named_like_an_id(name: str) -> bool:
-    """Tell whether the name of a column says that its numbers name things: by its last word.
-
-    >>> [_is_named_like_an_id(name) for name in ("zip", "customerId", "account_number", "idClient")]
-    [True, True, True, True]
-    >>> [_is_named_like_an_id(name) for name in ("account_balance", "id_count", "rpm_no", "number")]
-    [False, False, False, False]
-    """
-    words = _in_order(name)
-    if len(words) > 1 and words[-1] in _NUMBER_WORDS:
-        # An account number is one by the word before; so is the number of something that is measured not.
-        if words[-2] in _MEASURED:
-            return False
-        words = words[:-1] if words[-1] not in _ID_NAMES else words
-    if not words or words[-1] in _MEASURED:
-        return False
-    return words[-1] in _ID_NAMES or words[0] in _IDS_FIRST
-
-
-def _words_of(name: str) -> set[str]:
-    """Return the words of a name such as card_no, cardNo or "card no", in lower case.
-
-    >>> sorted(_words_of("customerId")), sorted(_words_of("ZIP-code"))
-    (['customer', 'id'], ['code', 'zip'])
-    """
-    return set(_in_order(name))
-
-
-def _in_order(name: str) -> list[str]:
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
