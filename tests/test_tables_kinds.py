@@ -237,3 +237,9 @@ def test_the_row_that_is_named_is_no_number():
 def test_zeros_among_times_are_named_as_what_stands_for_missing_ones():
     cells = [0 if at % 20 == 7 else 1_700_000_000 + 60 * at for at in range(200)]
     assert "--missing c=0 (missing={'c': '0'})" in doubt_of([str(cell) for cell in cells])
+
+
+def test_two_equal_measurements_side_by_side_are_no_batches():
+    values = np.random.default_rng(0).choice(90_000, size=200, replace=False)
+    values[51] = values[50]
+    assert understand(pl.Series("c", values), typed=True).doubt == ""

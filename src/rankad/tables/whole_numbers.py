@@ -89,7 +89,7 @@ def never_returns(values: Floats) -> bool:
     if values.size < ENOUGH:
         return False
     n_runs = int(np.count_nonzero(np.diff(values))) + 1
-    return n_runs >= 3 and n_runs == np.unique(values).size < values.size
+    return n_runs >= 3 and n_runs == np.unique(values).size <= values.size / 2
 
 
 def regular_steps(values: Floats) -> bool:
