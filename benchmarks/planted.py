@@ -53,10 +53,11 @@ def main() -> None:
         stored = np.load(path)
         nominal = stored["X"][stored["y"] == 0].astype(np.float64)
         nominal = nominal[np.random.default_rng(0).permutation(len(nominal))]
-        n = min(_MOST_ROWS, len(nominal) - _TESTED)
+        tested = min(_TESTED, len(nominal) // 3)
+        n = min(_MOST_ROWS, len(nominal) - tested)
         detector = RankAD(random_state=0).fit(nominal[:n])
         for n_columns in (1, 2):
-            rows, columns = plant(nominal[n : n + _TESTED], nominal[:n].std(axis=0), n_columns, 1)
+            rows, columns = plant(nominal[n : n + tested], nominal[:n].std(axis=0), n_columns, 1)
             begin = time.process_time()
             found = detector.explain(rows)
             taken = time.process_time() - begin

@@ -765,6 +765,38 @@ def idle_and_signed(rng):
 
 
 @table
+def zeros_for_none(rng):
+    """What is far from zero wherever it is measured."""
+    return Table(
+        {
+            "pressure": Column(with_some(rng, rng.integers(60, 180, size=N).tolist(), 0), "number!"),
+            "signal": Column(with_some(rng, rng.normal(-80, 8, size=N).round().tolist(), 0.0), "number!"),
+            "mass": Column(with_some(rng, floats(rng), 0.0, share=0.15), "number!"),
+        },
+        typed=True,
+    )
+
+
+@table
+def zeros_for_none_with_decimal_commas(rng):
+    return one(with_some(rng, [comma(v, 2) for v in floats(rng)], "0,00"), "number!")
+
+
+@table
+def zeros_that_are_measured(rng):
+    """Idle things whose values come near zero, and things that are often idle."""
+    some = rng.random((N, 4)) < [0.05, 0.1, 0.5, 0.25]
+    made = {
+        "load": rng.gamma(2, 10, size=N),
+        "delay": rng.exponential(3, size=N),
+        "rain": rng.gamma(1, 5, size=N),
+        "power": rng.normal(1_500, 20, size=N),
+    }
+    cells = {name: np.where(some[:, at], 0, made[name]).round(1).tolist() for at, name in enumerate(made)}
+    return Table({name: Column(values, "number") for name, values in cells.items()}, typed=True)
+
+
+@table
 def placeholder_dates(rng):
     times = [f"{t:%Y-%m-%d}" for t in moments(rng, days=60)]
     return Table(
@@ -784,6 +816,166 @@ def typed_placeholder_dates(rng):
 @table
 def counters_of_three_devices(rng):
     return one([10_000 * (1 + at % 3) + at // 3 for at in range(N)], "id!", x=Column(floats(rng), "number"))
+
+
+def meters(rng, steps):
+    """Meters of four devices, read in no order."""
+    read = np.cumsum(steps, axis=0) + rng.integers(0, 10**5, size=4)
+    which, at = rng.integers(0, 4, size=N), np.zeros(4, dtype=int)
+    cells = []
+    for device in which:
+        cells.append(round(read[at[device], device].item(), 1))
+        at[device] += 1
+    return cells
+
+
+@table
+def meters_of_four_devices(rng):
+    cells = meters(rng, rng.integers(1, 90, size=(N, 4)))
+    return one(cells, "id!", x=Column(floats(rng), "number"))
+
+
+@table
+def meters_of_four_devices_with_decimals(rng):
+    return one(meters(rng, rng.exponential(9, size=(N, 4))), "number!")
+
+
+@table
+def what_comes_and_goes(rng):
+    """Values that depend on those before, and are no counters."""
+    at = np.arange(N)
+    return Table(
+        {
+            "cycle": Column((at % 24 + rng.random(N)).round(3).tolist(), "number"),
+            "long_cycle": Column((at % 80 + rng.random(N)).round(3).tolist(), "number"),
+            "wave": Column((np.sin(at / 30) * 50 + rng.normal(size=N)).round(2).tolist(), "number"),
+            "levels": Column(np.where(at % 2, 100, 200) + rng.normal(size=N).round(3), "number"),
+        },
+        typed=True,
+    )
+
+
+@table
+def epochs_with_zeros(rng):
+    cells = [0 if at % 20 == 7 else 1_700_000_000 + 60 * at for at in range(N)]
+    return one(cells, "number!", typed=True, x=Column(floats(rng), "number"))
+
+
+@table
+def random_ids_with_plain_names(rng):
+    return Table(
+        {
+            "ref": Column(rng.integers(0, 10**6, size=N).tolist(), "number!"),
+            "ticket": Column(rng.choice(np.arange(10**4, 10**5), size=N, replace=False), "number!"),
+        }
+    )
+
+
+@table
+def large_whole_measurements(rng):
+    """As large as ids and dates are, but of another shape, or with other ends."""
+    return Table(
+        {
+            "bytes": Column(rng.integers(200, 90_000, size=N).tolist(), "number"),
+            "volume": Column(np.exp(rng.normal(11, 1, size=N)).astype(int).tolist(), "number"),
+            "salary": Column(rng.normal(45_000, 6_000, size=N).astype(int).tolist(), "number"),
+            "pressure": Column(rng.normal(41_000, 300, size=N).astype(int).tolist(), "number"),
+            "counts": Column(rng.integers(0, 700_000, size=N).tolist(), "number"),
+        },
+        typed=True,
+    )
+
+
+@table
+def days_as_excel_counts_them_in_no_order(rng):
+    days = rng.integers(43_800, 45_500, size=N).tolist()
+    return one(days, "number!", typed=True)
+
+
+@table
+def days_as_excel_counts_them_by_name(rng):
+    days = [45_292.5, *rng.uniform(44_000, 46_000, size=N - 1).round(2).tolist()]
+    first = datetime.datetime(2024, 1, 1, 12)
+    return Table({"order_date": Column(days, "time!", first), "x": Column(floats(rng), "number")})
+
+
+# ------------------------------------------------------------------------------ dates as numbers
+
+
+@table
+def dates_in_digits(rng):
+    times = [moments(rng, days=1500)[at] for at in rng.permutation(N)]
+    written = {
+        "month": [int(f"{t:%Y%m}") for t in times],
+        "week": [int(f"{t:%G%V}") for t in times],
+        "ordinal": [int(f"{t:%Y%j}") for t in times],
+        "short": [int(f"{t:%y%m%d}") for t in times],
+        "clock": [int(f"{t:%H%M}") for t in times],
+    }
+    return Table({name: Column(cells, "number!") for name, cells in written.items()}, typed=True)
+
+
+@table
+def days_and_years_that_are_counted(rng):
+    return Table(
+        {
+            "jd": Column(rng.uniform(2_459_000, 2_460_500, size=N).round(4).tolist(), "number!"),
+            "decimal": Column(rng.uniform(2_018, 2_024, size=N).round(4).tolist(), "number!"),
+        },
+        typed=True,
+    )
+
+
+@table
+def numbers_as_large_as_dates(rng):
+    return Table(
+        {
+            "rpm": Column(rng.normal(2_010, 4, size=N).round(2).tolist(), "number"),
+            "watts": Column(rng.integers(0, 2_300, size=N).tolist(), "number"),
+            "step": Column((rng.integers(0, 47, size=N) * 50).tolist(), "number"),
+        },
+        typed=True,
+    )
+
+
+@table
+def quarters_of_short_years(rng):
+    return one(rng.choice(["Q1-23", "Q2-23", "Q3-23", "Q4-23"], size=N).tolist(), "category!")
+
+
+@table
+def quarters_without_a_mark(rng):
+    return one(rng.choice(["2023Q1", "2023Q2", "2023Q3", "2023Q4"], size=N).tolist(), "category!")
+
+
+@table
+def objects_in_cells(rng):
+    return one(rng.choice(['{"a": 1}', '{"a": 2}'], size=N).tolist(), "category!")
+
+
+@table
+def names_of_twenty_digits(rng):
+    cells = [f"{10**19 + v}" for v in rng.choice(900, size=N, replace=False).tolist()]
+    return one(cells, "id!", other=Column(floats(rng), "number"))
+
+
+@table
+def numbers_typed_as_categories(rng):
+    return one(pl.Series([f"{v:.1f}" for v in floats(rng)], dtype=pl.Categorical), "category!", typed=True)
+
+
+@table
+def a_minus_before_zero(rng):
+    cells = [f"{v:.1f}" for v in rng.normal(0, 0.3, size=N)]
+    return one(["-0.0", *cells[1:]], "number", 0.0)
+
+
+@table
+def dashes_for_minus(rng):
+    values = rng.normal(0, 50, size=N).round(2).tolist()
+    marks = "\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{FULLWIDTH HYPHEN-MINUS}"
+    cells = [f"{v:.2f}".replace("-", marks[at % 3]) for at, v in enumerate(values)]
+    return one(cells, "number", values[0], money=Column([f"$ {cell}" for cell in cells], "number", values[0]))
 
 
 @table
@@ -822,6 +1014,50 @@ def months_in_words(rng):
     times = [moments(rng)[at] for at in rng.permutation(N)]
     first = midnight(times[0]).replace(day=1)
     return one([f"{t:%b-%y}" for t in times], "time!", first)
+
+
+@table
+def dates_in_other_languages(rng):
+    times = [moments(rng)[at] for at in rng.permutation(N)]
+    german = ["Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez."]
+    french = [
+        "janvier",
+        "février",
+        "mars",
+        "avril",
+        "mai",
+        "juin",
+        "juillet",
+        "août",
+        "septembre",
+        "octobre",
+        "novembre",
+        "décembre",
+    ]
+    spanish = [
+        "enero",
+        "febrero",
+        "marzo",
+        "abril",
+        "mayo",
+        "junio",
+        "julio",
+        "agosto",
+        "septiembre",
+        "octubre",
+        "noviembre",
+        "diciembre",
+    ]
+    first = midnight(times[0])
+    return Table(
+        {
+            "datum": Column([f"{t.day}. {german[t.month - 1]} {t.year}" for t in times], "time", first),
+            "jour": Column([f"{t.day} {french[t.month - 1]} {t.year}" for t in times], "time", first),
+            "dia": Column([f"{t.day} de {spanish[t.month - 1]} de {t.year}" for t in times], "time", first),
+            "day": Column([f"{t:%A, %B %d, %Y}" for t in times], "time", first),
+            "zone": Column([f"{t:%Y-%m-%d %H:%M} CET" for t in times], "time", times[0].replace(second=0)),
+        }
+    )
 
 
 @table

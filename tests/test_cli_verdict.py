@@ -299,6 +299,9 @@ class TimeColumn:
 class Encoder:
     columns = (TimeColumn(),)
 
+    def cells(self, table, name):
+        return table[name]
+
 
 class Detector:
     encoder_ = Encoder()

@@ -313,6 +313,47 @@ def test_two_shifted_columns_that_go_together_come_first(quick_rankad):
 # ---------------------------------------------------------------------------------- change
 
 
+def sums(n, seed, noise=0.01):
+    """The last of four columns is the sum of the others, but for some noise."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 3))
+    return np.column_stack([rows, rows.sum(axis=1) + noise * rng.normal(size=n)])
+
+
+def test_what_other_columns_let_expect_is_the_regression_of_each_column_on_all_others():
+    rows, new = correlated(80, 5), correlated(9, 5, 1)
+    nominal = NominalRows(rows, Scaling(np.zeros(5), np.ones(5)), tuple((c,) for c in range(5)))
+    for column in range(5):
+        others = np.delete(np.arange(5), column)
+        design = np.column_stack([np.ones(80), rows[:, others]])
+        fitted = np.linalg.lstsq(design, rows[:, column], rcond=None)[0]
+        said = np.column_stack([np.ones(9), new[:, others]]) @ fitted
+        said = np.clip(said, rows[:, column].min(), rows[:, column].max())
+        np.testing.assert_allclose(nominal.expected(new)[:, column], said, rtol=1e-5)
+    few = NominalRows(rows[:19], Scaling(np.zeros(5), np.ones(5)), nominal.groups)
+    assert few.expected(new) is None
+
+
+def test_a_column_that_breaks_a_sum_is_the_only_one_to_change():
+    """Of values that nominal rows near by have, none is just what the others leave to it."""
+    detector = RankAD(random_state=0).fit(sums(600, 0))
+    rows = sums(60, 1)
+    rows[:, 1] += 4.0
+    found = detector.explain(rows)
+    assert all(e.is_alarm for e in found)
+    alone = [e for e in found if [move.column for move in e.change.moves] == [1]]
+    # Of before, three quarters of the changes were in several columns.
+    assert len(alone) >= 54
+    for row, e in zip(rows, found, strict=True):
+        assert detector.p_values(changed(row, e)[None])[0] == e.change.p_value > e.alpha
+    for e in alone:
+        reason = e.reasons[0]
+        made = np.array(rows[e.row])
+        made[1] = reason.typical
+        assert reason.column == 1
+        assert detector.p_values(made[None])[0] == reason.p_value
+
+
 def test_changes_are_no_larger_than_needed(quick_rankad):
     nominal = correlated(300, 4)
     detector = quick_rankad(landmarks=60).fit(nominal)

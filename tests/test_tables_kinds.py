@@ -81,6 +81,13 @@ ORDINARY = [
     "months_in_words_and_years",
     "idle_and_signed",
     "columns_named_as_polars_names_its_own",
+    "zeros_that_are_measured",
+    "what_comes_and_goes",
+    "large_whole_measurements",
+    "a_minus_before_zero",
+    "dashes_for_minus",
+    "dates_in_other_languages",
+    "numbers_as_large_as_dates",
 ]
 
 
@@ -162,10 +169,21 @@ def test_a_placeholder_is_named_with_its_cells_and_what_settles_it():
     said = understand(pl.Series("c", cells), typed=True)
     assert (said.kind, said.sure) == ("number", "unsure")
     assert "-999 stands in 10 of 200 cells and lies far from all others" in said.doubt
-    assert "leave these cells empty" in said.doubt
+    assert "--missing c=-999 (missing={'c': '-999'})" in said.doubt
     assert "--number c (numbers=['c'])" in said.doubt
     assert understand(pl.Series("c", cells), typed=True, told=Told(numbers=["c"])).doubt == ""
     assert understand(pl.Series("c", cells).replace(-999.0, None), typed=True).doubt == ""
+
+
+def test_a_placeholder_is_written_as_its_cells_are():
+    rng = np.random.default_rng(0)
+    cells = [f"{v:.1f} °C".replace(".", ",") for v in rng.normal(20, 2, size=200)]
+    assert "--missing 'c=-999,9 °C'" in doubt_of([*cells, *["-999,9 °C"] * 9])
+    days = [f"{day:02d}.03.2024" for day in range(1, 32)] * 3
+    assert "--missing c=01.01.1900" in doubt_of([*days, *["01.01.1900"] * 5])
+    assert "--missing c=19000101" in doubt_of(
+        [*[f"202403{day:02d}" for day in range(1, 32)], *["19000101"] * 5]
+    )
 
 
 def test_cells_with_and_without_a_factor_are_named_with_what_they_are_taken_as():
@@ -214,3 +232,14 @@ def test_rows_without_any_cell_are_named():
 
 def test_the_row_that_is_named_is_no_number():
     assert "(row 3: '0xFF')" in doubt_of(["12", "14", "0xFF", "0xFF", "0xFF"] * 5)
+
+
+def test_zeros_among_times_are_named_as_what_stands_for_missing_ones():
+    cells = [0 if at % 20 == 7 else 1_700_000_000 + 60 * at for at in range(200)]
+    assert "--missing c=0 (missing={'c': '0'})" in doubt_of([str(cell) for cell in cells])
+
+
+def test_two_equal_measurements_side_by_side_are_no_batches():
+    values = np.random.default_rng(0).choice(90_000, size=200, replace=False)
+    values[51] = values[50]
+    assert understand(pl.Series("c", values), typed=True).doubt == ""

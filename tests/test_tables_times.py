@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankad.tables import TableEncoder
 from rankad.tables.strange import MISSING_HERE, NO_CLOCK, NO_TIME, Strange
 from rankad.tables.time_column import TimeColumn
 from rankad.tables.times import TimeFormat, epoch_unit, parts_of, recognize_times
@@ -162,3 +163,22 @@ def test_months_have_no_weekday():
         "weekday",
         "month",
     )
+
+
+def test_times_with_a_type_are_read_from_text_too():
+    moments = [datetime.datetime(2024, 3, 1, 14, 5), datetime.datetime(2025, 1, 31)]
+    text = pl.Series(["2024-03-01T14:05:00", "2025-01-31", "soon"])
+    assert TimeFormat().read(text).to_list() == [*moments, None]
+
+
+def test_days_as_excel_counts_them_are_read_with_and_without_a_type_and_kept():
+    moments = [datetime.datetime(1999, 12, 31, 23, 59, 59), datetime.datetime(2024, 2, 29, 6)]
+    days = [36525.99998842593, 45351.25]
+    told = TableEncoder.fit({"t": days * 20, "x": range(40)}, times=["t"], numbers=["x"])
+    kept = TableEncoder.from_dict(told.to_dict())
+    assert kept == told
+    for cells in (pl.Series(days), pl.Series([str(day) for day in days])):
+        assert kept.columns[0].times(cells).to_list() == moments
+    assert kept.columns[0].times(pl.Series([1e9, float("nan")])).to_list() == [None, None]
+    with pytest.raises(ValueError, match="or as days as Excel counts them"):
+        TableEncoder.fit({"t": [5.0, 7.0]}, times=["t"])

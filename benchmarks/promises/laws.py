@@ -300,4 +300,5 @@ LAWS = (
     Law("30 % of rows twice", _gaussian(3), _repeated(0.3), used=1 / 1.3),
     Law("every row twice, last digits differ", _gaussian(3), _repeated(1.0, 2, 1e-9), used=1 / 2),
     Law("every row twice, 1 column", lambda n, rng: rng.lognormal(size=(n, 1)), _repeated(1.0), used=1 / 2),
+    Law("bits mostly set, 60 columns", lambda n, rng: (rng.random((n, 60)) < 0.99).astype(float)),
 )

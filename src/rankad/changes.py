@@ -25,6 +25,11 @@ class Mover:
     is_nominal : callable
         Tells which rows are no alarms.
 
+    Attributes
+    ----------
+    repeats : ndarray of bool, shape (d,)
+        Columns in which nominal rows repeat one another.
+
     Notes
     -----
     A column in which nominal rows repeat one another, with fewer than half as many values as rows, is moved
@@ -39,7 +44,7 @@ class Mover:
         first[:, 1:] = values[:, 1:] != values[:, :-1]
         n_seen = np.count_nonzero(first, axis=1)
         self._seen, self._begins = values[first], np.cumsum([0, *n_seen])
-        self._repeats = 2 * n_seen < len(nominal.rows)
+        self.repeats = 2 * n_seen < len(nominal.rows)
 
     def shrink(self, rows: Floats, targets: Floats, order: Ints) -> Floats:
         """Return rows between `rows` and `targets` that are nominal still and differ from `rows` in less.
@@ -97,7 +102,7 @@ class Mover:
     def _between(self, rows: Floats, found: Floats, mask: Bools, share: Floats) -> Floats:
         """Return `found`, but in the mask points at a share of the way, or the next seen values beyond."""
         points = found.copy()
-        _go(rows, mask, share, self._repeats, self._seen, self._begins, points)
+        _go(rows, mask, share, self.repeats, self._seen, self._begins, points)
         return points
 
 

@@ -43,7 +43,9 @@ class Reason(NamedTuple):
         What the row has there; a tuple where a source column is encoded in several.
     typical : float, tuple of float, or as decoded
         What nominal rows near it have: of the ten nearest by distance in all other columns, in the detector's
-        scaled units, the one whose value is nearest to the others' (for one column, a median).
+        scaled units, the one whose value is nearest to the others' (for one column, a median). Where no
+        column alone makes the row nominal so, what the other columns let expect by linear regression, if that
+        does.
     low, high : float, tuple of float, or None
         The 10 and 90 % quantiles of those ten rows; None where decoding makes no numbers of them.
     p_value : float

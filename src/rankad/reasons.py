@@ -31,7 +31,8 @@ class Findings(NamedTuple):
     ----------
     scores : ndarray of shape (m,)
     typical, low, high : ndarray of shape (m, d)
-        What nominal rows near each row have in every column, and between what.
+        What nominal rows near each row have in every column, and between what. Where no group alone makes a
+        row nominal so, typical is what the other columns let expect in those columns where that does.
     scores_alone : ndarray of shape (m, n_groups)
         The scores with each group alone typical.
     order : ndarray of int, shape (m, n_groups)
@@ -104,14 +105,35 @@ class Search:
             np.broadcast_to(limit, rows.shape) for limit in nominal.quantiles(around.near, _TAIL, 1 - _TAIL)
         )
         scores_alone = self._scores_with(rows, around.typical, nobody)
-        alone = _Alone(around, low, high, scores_alone, nominal.surprise(rows, low, high))
-        blame = self._blame(rows, scores, alone)
-        order = _in_order(blame.groups, alone)
-        changed = self._change(rows, scores, blame.targets, order)
         typical = np.empty_like(rows)
         for group, columns in enumerate(nominal.groups):
             typical[:, columns] = nominal.rows[around.typical[:, group, None], columns]
+        self._expect(rows, scores, typical, scores_alone)
+        alone = _Alone(around, low, high, scores_alone, nominal.surprise(rows, low, high))
+        blame = self._blame(rows, scores, alone, typical)
+        order = _in_order(blame.groups, alone)
+        changed = self._change(rows, scores, blame.targets, order)
         return Findings(scores, typical, low, high, alone.scores, order, changed, self._score(changed))
+
+    def _expect(self, rows: Floats, scores: Floats, typical: Floats, scores_alone: Floats) -> None:
+        """Put into `typical` what other columns let expect, where that makes a row nominal and nothing else.
+
+        Where columns obey a sum, no nominal row near by has just the value that the others leave to one of
+        them. `scores_alone` follows. Columns of groups, and those in which values repeat, stay as they are.
+        """
+        hard = np.flatnonzero((scores < self._threshold) & (scores_alone.max(axis=1) < self._threshold))
+        expected = self._nominal.expected(rows[hard]) if hard.size else None
+        if expected is None:
+            return
+        for group, columns in enumerate(self._nominal.groups):
+            if len(columns) > 1 or self._mover.repeats[columns[0]]:
+                continue
+            tried = rows[hard].copy()
+            tried[:, columns[0]] = expected[:, columns[0]]
+            found = self._score(tried)
+            mends = found >= self._threshold
+            typical[hard[mends], columns[0]] = expected[mends, columns[0]]
+            scores_alone[hard[mends], group] = found[mends]
 
     def _scores_with(self, rows: Floats, typical: Ints, left_out: Bools) -> Floats:
         """Return the scores with each group in turn, and those left out, typical: (m, n_groups)."""
@@ -123,7 +145,7 @@ class Search:
             scores[part] = self._score(tried.reshape(-1, d)).reshape(-1, n_groups)
         return scores
 
-    def _blame(self, rows: Floats, scores: Floats, alone: _Alone) -> _Blame:
+    def _blame(self, rows: Floats, scores: Floats, alone: _Alone, typical: Floats) -> _Blame:
         """Add group after group, always the one that raises the score most, until the row is nominal."""
         left_out = np.zeros(alone.scores.shape, dtype=np.bool_)
         groups, targets = np.full((len(rows), _MOST_STEPS), -1), rows.copy()
@@ -142,7 +164,7 @@ class Search:
                 pick = self._look_ahead(rows, scores, alone, pick)
             each = np.arange(now.size)
             groups[now, step], left_out[now, pick] = pick, True
-            made = self._nominal.rows[around.typical[each, pick]]
+            made = self._nominal.rows[around.typical[each, pick]] if step else typical
             targets[now] = np.where(self._nominal.columns_of(left_out[now]), made, rows[now])
             going = np.flatnonzero((found[each, pick] < self._threshold) & (scores[now] < self._threshold))
             now = now[going]

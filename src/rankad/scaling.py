@@ -17,8 +17,6 @@ _NORMAL_IQR = 1.3489795003921634
 _PIECE = 2**15
 # Columns whose standard deviations differ by no more than this factor may well be in one unit.
 _ALIKE = 4.0
-# A change of a constant by this share of it counts.
-_NOTABLE = 0.01
 
 
 class Scaling(NamedTuple):
@@ -97,8 +95,8 @@ def fit_scaling(rows: Floats, method: str | None, n_all: int | None = None) -> S
 def notable_change(values: Floats) -> Floats:
     """Return how much of a change counts in columns that do not vary.
 
-    It is 1 % of the value, or one where the value is zero. Nothing in the rows tells. What never changed is
-    surprising when it does, and zeros are most often indicators that were never set.
+    It is the value itself, or one where that is zero. Nothing in the rows tells, but so an indicator that was
+    never set and one that was always set count alike.
 
     Parameters
     ----------
@@ -107,9 +105,9 @@ def notable_change(values: Floats) -> Floats:
     Examples
     --------
     >>> notable_change(np.array([0.0, -5.0, 1e-3]))
-    array([1.e+00, 5.e-02, 1.e-05])
+    array([1.e+00, 5.e+00, 1.e-03])
     """
-    return np.where(values == 0, 1.0, _NOTABLE * np.abs(values))
+    return np.where(values == 0, 1.0, np.abs(values))
 
 
 def alike_in_spread(rows: Floats) -> bool:

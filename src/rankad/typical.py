@@ -17,6 +17,9 @@ __all__ = ["N_NEAR", "NominalRows", "Surroundings"]
 N_NEAR = 10
 # So many standard deviations outside the range of nominal rows are far enough to tell rows apart by.
 _REACH = 4.0
+# A column is expected from the others by linear regression where there are so many rows for every column, and
+# no more columns than these. A relation may be kept to so small a part of what columns vary, and is seen.
+_ROWS_PER_COLUMN, _MOST_COLUMNS, _RIDGE = 4, 200, 1e-9
 # So much less to compare is worth the while of comparing patterns.
 _WORTH_WHILE = 4
 
@@ -59,12 +62,26 @@ class NominalRows:
         has_patterns = np.diff(self._layout.begins) > 0
         self._n_compared = np.where(has_patterns, 1, np.diff(self._layout.starts)).sum()
         self._deviation = rows.std(axis=0)
+        self._regression = _regression(rows)
         reach = _REACH * self.scaled.std(axis=0)
         self._low, self._high = self.scaled.min(axis=0) - reach, self.scaled.max(axis=0) + reach
 
     def within_reach(self, rows: Floats) -> Floats:
         """Return rows in the units of distances, none so far out that other columns no longer count."""
         return np.clip(self.scaling.apply(rows), self._low, self._high)
+
+    def expected(self, rows: Floats) -> Floats | None:
+        """Return what the other columns of each row let expect in every column.
+
+        By linear regression of each column on all others, and within the range of nominal rows; None where
+        these are too few for that.
+        """
+        if self._regression is None:
+            return None
+        low, high, center = self.rows.min(axis=0), self.rows.max(axis=0), self.rows.mean(axis=0)
+        reach = _REACH * self._deviation
+        found = center + (np.clip(rows, low - reach, high + reach) - center) @ self._regression
+        return np.asarray(np.clip(found, low, high))
 
     def columns_of(self, groups: Bools) -> Bools:
         """Return which columns, of shape (m, d), belong to some of the groups, of shape (m, n_groups)."""
@@ -157,3 +174,21 @@ class NominalRows:
             # A column that does not vary: any other value is as surprising as can be.
             units = np.where(outside > 0, np.minimum(outside / self._deviation, LARGEST), 0.0)
         return np.stack([units[:, list(columns)].max(axis=1) for columns in self.groups], axis=1)
+
+
+def _regression(rows: Floats) -> Floats | None:
+    """Return the coefficients of the linear regression of each column on all others, one column for each.
+
+    They are in the inverse of the covariance matrix; centred rows times these are what is to be expected.
+    """
+    n, d = rows.shape
+    if d == 1 or d > _MOST_COLUMNS or n < _ROWS_PER_COLUMN * d:
+        return None
+    unit = rows.std(axis=0)
+    # A column that does not vary tells nothing and is told nothing.
+    unit[unit == 0] = 1.0
+    standard = (rows - rows.mean(axis=0)) / unit
+    precision = np.linalg.inv(standard.T @ standard / n + _RIDGE * np.eye(d))
+    coefficients = -(precision / np.diag(precision)) * unit / unit[:, None]
+    np.fill_diagonal(coefficients, 0.0)
+    return np.asarray(coefficients)

@@ -22,6 +22,7 @@ from rankad.cli.options import (
     Ids,
     Jobs,
     MinCount,
+    Missing,
     Moment,
     Number,
     Quiet,
@@ -87,6 +88,7 @@ def find(
     moment: Moment = None,
     decimal: Decimal = None,
     day_first: DayFirst = None,
+    missing: Missing = None,
     min_count: MinCount = 5,
     seed: Seed = 0,
     prefix: Annotated[
@@ -135,6 +137,7 @@ def find(
                 numbers=number,
                 categories=category,
                 times=moment,
+                missing=missing,
                 decimal=decimal,
                 day_first=day_first,
                 min_count=min_count,

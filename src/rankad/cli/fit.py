@@ -22,6 +22,7 @@ from rankad.cli.options import (
     Ids,
     Jobs,
     MinCount,
+    Missing,
     Moment,
     Number,
     Quiet,
@@ -67,6 +68,7 @@ def fit(
     moment: Moment = None,
     decimal: Decimal = None,
     day_first: DayFirst = None,
+    missing: Missing = None,
     min_count: MinCount = 5,
     trim: Annotated[
         str,
@@ -117,6 +119,7 @@ def fit(
             numbers=number,
             categories=category,
             times=moment,
+            missing=missing,
             decimal=decimal,
             day_first=day_first,
             min_count=min_count,

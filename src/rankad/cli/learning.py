@@ -52,6 +52,7 @@ class Whole(NamedTuple):
         numbers: list[str] | None,
         categories: list[str] | None,
         times: list[str] | None,
+        missing: list[str] | None,
         **how: Any,
     ) -> TableDetector:
         """Return a detector that is told of columns by the names that were given on the command line."""
@@ -62,6 +63,7 @@ class Whole(NamedTuple):
             numbers=self._split(numbers),
             categories=self._split(categories),
             times=self._split(times),
+            missing=self._by_column(missing),
             **how,
         )
 
@@ -74,6 +76,18 @@ class Whole(NamedTuple):
             for part in ([name] if name in there or "," not in name else name.split(","))
             if part.strip()
         ]
+
+    def _by_column(self, given: list[str] | None) -> dict[str | None, list[str]]:
+        """Return values that stand for missing ones by column, None for all, from VALUE or COLUMN=VALUE."""
+        there = set(self.frame.columns)
+        found: dict[str | None, list[str]] = {}
+        for each in given or []:
+            # A name may have such a sign itself, and so may a value.
+            signs = [at for at, letter in enumerate(each) if letter == "=" and at]
+            end = next((at for at in signs if each[:at] in there), signs[0] if signs else None)
+            column, value = (None, each) if end is None else (each[:end], each[end + 1 :])
+            found.setdefault(column, []).append(value)
+        return found
 
 
 def read_whole(table: str, meter: Meter, **how: str | None) -> Whole:

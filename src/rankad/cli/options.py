@@ -25,6 +25,7 @@ __all__ = [
     "Ids",
     "Jobs",
     "MinCount",
+    "Missing",
     "Model",
     "Moment",
     "Number",
@@ -187,7 +188,7 @@ Moment = Annotated[
     typer.Option(
         "--time",
         metavar="COLUMN",
-        help="Columns of dates or times, also as seconds since 1970; as --drop.",
+        help="Columns of dates or times, also as seconds since 1970 or days of Excel; as --drop.",
     ),
 ]
 Decimal = Annotated[
@@ -200,6 +201,15 @@ DayFirst = Annotated[
     bool | None,
     typer.Option(
         "--day-first/--month-first", help="Whether 03/04/2024 is in April (by default cells decide)."
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        metavar="VALUE",
+        help="What stands for a missing value, as -999: in all columns, or in one as COLUMN=VALUE. Can be "
+        "repeated.",
     ),
 ]
 MinCount = Annotated[

@@ -50,12 +50,13 @@ class Views:
                 self.columns.append(NumericView.of(column.name, frame[column.name].to_numpy()))
             elif isinstance(column, CategoryColumn):
                 self.columns.append(CategoryView.of(column.name, column.labels(frame[column.name])))
+        self._cells = detector.encoder_.cells
         self._kinds = {column.name: column for column in detector.encoder_.columns}
 
     def add(self, frame: pl.DataFrame, alarms: Bools) -> None:
         """Count more rows."""
         for at, view in enumerate(self.columns):
-            column, series = self._kinds[view.name], frame[view.name]
+            column, series = self._kinds[view.name], self._cells(frame, view.name)
             if isinstance(view, NumericView):
                 assert isinstance(column, NumberColumn)
                 self.columns[at] = view.add(column.read(series), alarms)
@@ -80,6 +81,7 @@ class Course:
     def __init__(self, detector: TableDetector) -> None:
         columns: list[Any] = [column for column in detector.encoder_.columns if column.kind == "time"]
         self._column = columns[0] if columns else None
+        self._cells = detector.encoder_.cells
         self.timeline = Timeline(None if self._column is None else self._column.name)
 
     def add(self, frame: pl.DataFrame, first: int, alarms: Bools) -> None:
@@ -87,7 +89,7 @@ class Course:
         if self._column is None:
             self.timeline = self.timeline.add(first, alarms)
             return
-        times = self._column.times(frame[self._column.name])
+        times = self._column.times(self._cells(frame, self._column.name))
         seconds = times.dt.epoch("s").cast(pl.Float64).to_numpy()
         self.timeline = self.timeline.add_times(seconds, alarms)
 

@@ -22,6 +22,7 @@ from rankad.tables.encoding import TableEncoder
 from rankad.tables.frames import Untyped, as_frame
 from rankad.tables.kinds import ColumnWarning, Told
 from rankad.tables.learning import LearnedEncoder, learn_encoder
+from rankad.tables.stand_ins import StandIn
 
 if TYPE_CHECKING:
     from rankad.showing import Explanations
@@ -62,6 +63,10 @@ class TableDetector(CalibratedDetector):
         What stands before decimals in text; by default the cells decide.
     day_first : bool, optional
         Whether 03/04/2024 is in April; by default the cells decide.
+    missing : value, collection of values, or mapping of columns to these
+        What stands for missing values: ``-999`` or ``[-999, "off"]`` in all columns, ``{"pressure": 0}`` in
+        one; None in a mapping stands for all columns. Cells that are the same text, number or time are
+        treated as if they were empty, in new rows too.
     min_count : int, default=5
         Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
 
@@ -114,6 +119,7 @@ class TableDetector(CalibratedDetector):
         times: Sequence[str] = (),
         decimal: str | None = None,
         day_first: bool | None = None,
+        missing: Any = (),
         min_count: int = 5,
     ) -> None:
         self.detector = detector
@@ -125,6 +131,7 @@ class TableDetector(CalibratedDetector):
         self.times = times
         self.decimal = decimal
         self.day_first = day_first
+        self.missing = missing
         self.min_count = min_count
 
     @classmethod
@@ -142,6 +149,7 @@ class TableDetector(CalibratedDetector):
             ids=encoder.ids,
             drop=encoder.dropped,
             categories=encoder.categories,
+            missing=_by_column(encoder.missing),
             min_count=min_count,
         )
         made._take(encoder, detector)
@@ -239,7 +247,14 @@ class TableDetector(CalibratedDetector):
                 f"table has {table.height}."
             )
         told = Told(
-            self.numbers, self.categories, self.times, self.ids, self.drop, self.decimal, self.day_first
+            self.numbers,
+            self.categories,
+            self.times,
+            self.ids,
+            self.drop,
+            self.decimal,
+            self.day_first,
+            self.missing,
         )
         learned = learn_encoder(X if isinstance(X, Untyped) else table, told, min_count=self.min_count)
         encoder, alone = learned.encoder, learned.alone
@@ -385,6 +400,14 @@ class TableDetector(CalibratedDetector):
 
     encoder_: TableEncoder
     detector_: CalibratedDetector
+
+
+def _by_column(stand_ins: Sequence[StandIn]) -> dict[str | None, list[str]]:
+    """Return values that stand for missing ones as the parameter has them."""
+    found: dict[str | None, list[str]] = {}
+    for column, value in stand_ins:
+        found.setdefault(column, []).append(value)
+    return found
 
 
 def _as_learned_from_others(

@@ -12,10 +12,11 @@ import polars as pl
 
 from rankad._arrays import Floats, Ints
 from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, NumberColumn, Strange
-from rankad.tables.errors import listed
+from rankad.tables.errors import listed, shown
 from rankad.tables.frames import as_frame
 from rankad.tables.kinds import Told
-from rankad.tables.stored import Note, read_columns, read_count, read_names, read_notes
+from rankad.tables.stand_ins import StandIn, blanked
+from rankad.tables.stored import Note, read_columns, read_count, read_names, read_notes, read_stored_stand_ins
 
 __all__ = ["Encoded", "TableEncoder"]
 
@@ -70,6 +71,8 @@ class TableEncoder:
         Columns that were to be taken as categories, whatever they look like.
     notes : tuple of Note
         How each column of the nominal table was understood, and how sure that is.
+    missing : tuple of StandIn
+        Values that count as missing, as the user says.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class TableEncoder:
     n_alone: int
     categories: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
+    missing: tuple[StandIn, ...] = ()
 
     @classmethod
     def fit(
@@ -102,6 +106,7 @@ class TableEncoder:
         times: Sequence[str] = (),
         decimal: str | None = None,
         day_first: bool | None = None,
+        missing: Any = (),
         min_count: int = 5,
     ) -> TableEncoder:
         """Learn from a table of nominal rows.
@@ -116,12 +121,13 @@ class TableEncoder:
             Columns that are of this kind, whatever they look like.
         decimal : {".", ","}, optional
         day_first : bool, optional
+        missing : value, collection of values, or mapping of columns to these
         min_count : int
             Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
         """
         from rankad.tables.learning import learn_encoder
 
-        told = Told(numbers, categories, times, ids, drop, decimal, day_first)
+        told = Told(numbers, categories, times, ids, drop, decimal, day_first, missing)
         return learn_encoder(frame, told, min_count=min_count).encoder
 
     def encode(self, frame: Any) -> Encoded:
@@ -151,9 +157,13 @@ class TableEncoder:
         begin = 0
         for column in self.columns:
             end = begin + column.width
-            strange += column.encode(table[column.name], encoded[:, begin:end])
+            strange += column.encode(self.cells(table, column.name), encoded[:, begin:end])
             begin = end
         return Encoded(np.ascontiguousarray(encoded), strange)
+
+    def cells(self, table: pl.DataFrame, name: str) -> pl.Series:
+        """Return the cells of a column, missing where a value stands for a missing one."""
+        return blanked(table[name], self.missing)
 
     def decode(self, rows: Floats) -> pl.DataFrame:
         """Return the table that encoded rows stand for, with the source columns.
@@ -199,9 +209,17 @@ class TableEncoder:
                 line += "; a category because asked for"
             elif column.name in notes and notes[column.name].sure != "sure":
                 line += f"; {notes[column.name].sure}"
+            line += self._said_missing(column.name)
             lines.append(line)
         lines += [f"{name}: names rows, not used" for name in self.ids]
         return lines + [f"{name}: dropped" for name in self.dropped]
+
+    def _said_missing(self, name: str) -> str:
+        """Say which values of a column count as missing because the user says so."""
+        values = [shown(each.value) for each in self.missing if each.column in (None, name)]
+        if not values:
+            return ""
+        return f"; {', '.join(values)} {'counts' if len(values) == 1 else 'count'} as missing"
 
     def to_dict(self) -> dict[str, Any]:
         """Return all there is in a form that can be written as JSON."""
@@ -212,6 +230,7 @@ class TableEncoder:
             "dropped": list(self.dropped),
             "categories": list(self.categories),
             "notes": [note._asdict() for note in self.notes],
+            "missing": [each._asdict() for each in self.missing],
             "n_rows": self.n_rows,
             "n_alone": self.n_alone,
         }
@@ -241,7 +260,9 @@ class TableEncoder:
         if wrong:
             raise ValueError(f"categories names {min(wrong)!r:.200}, which is not stored as one.")
         notes = () if schema < _SCHEMA else read_notes(stored.get("notes"))
-        return cls(columns, ids, dropped, n_rows, n_alone, categories, notes)
+        # Older models do not have it.
+        missing = read_stored_stand_ins(stored.get("missing", []))
+        return cls(columns, ids, dropped, n_rows, n_alone, categories, notes, missing)
 
 
 def _renaming(absent: Sequence[str], there: Sequence[str], n_columns: int) -> str:

@@ -67,7 +67,7 @@ def explain_table(
     if cells:
         rows = _made_typical(explainer.nominal, encoder.names, rows, cells)
     # The cells as they are: decoding knows rare categories as "(other)", and rounds numbers.
-    own = {column.name: column.cells(table[column.name]) for column in encoder.columns}
+    own = {column.name: column.cells(encoder.cells(table, column.name)) for column in encoder.columns}
     found = explainer(rows, [own[name] for name in encoder.names])
     least = float(detector.calibration_.p_values(np.array(-LARGEST)))
     made = dict(zip(encoder.names, decode(rows[list(cells)]), strict=True))

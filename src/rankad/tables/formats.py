@@ -20,6 +20,8 @@ _CURRENCY = (
 _UNIT = r"[\p{L}%‰°µμΩ€$£¥₹₽][\p{L}%‰°µμΩ/·*^²³]*[0-9]?(?: ?\p{L}+)?"
 _NUMBER = r"[\d.,][\d.,'’ _]*?(?:[eE][+-]?\d+)?"
 _SHAPE = rf"^([+-])?\s*({_CURRENCY})?\s*([+-])?({_NUMBER})\s*({_UNIT})?$"
+# What stands for a minus before a number: dashes of all kinds; between digits they are what they are.
+_MINUS = r"^(\D*)[\u2212\u2010-\u2013\uff0d\ufe63]"
 _HEXADECIMAL = r"^[+-]?0[xX]"
 # Signs as accountants write them: (12.50) and 12.50-.
 _IN_PARENTHESES, _MINUS_LAST = r"^\((.*\d.*)\)$", r"^(.*\d)\s*-$"
@@ -73,7 +75,7 @@ class NumberFormat:
             numbers = text.cast(pl.Float64, strict=False)
             if numbers.null_count() > text.null_count():
                 # Blanks around a number are rare enough to be looked for only where something was not read.
-                clean = text.str.strip_chars().str.replace("\N{MINUS SIGN}", "-", literal=True)
+                clean = text.str.strip_chars().str.replace(_MINUS, "${1}-")
                 numbers = clean.cast(pl.Float64, strict=False)
             return numbers
         parts = _split(text, accounting=self.accounting)
@@ -206,7 +208,7 @@ def _same(one: pl.Series, other: pl.Series) -> bool:
 
 def _split(text: pl.Series, *, accounting: bool) -> pl.DataFrame:
     """Return the sign, the digits and the unit of each cell; null where it has another shape."""
-    clean = text.str.strip_chars().str.replace_all("\N{MINUS SIGN}", "-", literal=True)
+    clean = text.str.strip_chars().str.replace(_MINUS, "${1}-")
     clean = clean.str.replace_all("[\u00a0\u202f\u2009]", " ").str.replace_all("’", "'", literal=True)
     negative = pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(text))
     if accounting:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats
-from rankad.tables.placeholders import placeholder_among
-from rankad.tables.times import TimeFormat, epoch_unit
+from rankad.tables.column_names import is_named_like_a_time, is_named_like_a_year, is_named_like_an_id
+from rankad.tables.counters import counters_in_turn
+from rankad.tables.dates_in_digits import date_in_digits, days_since
+from rankad.tables.placeholders import placeholder_among, placeholder_time
+from rankad.tables.stand_ins import missing_option, plainly
+from rankad.tables.times import EXCEL, TimeFormat, epoch_unit, excel_days
 from rankad.tables.understood import Understood, option, settle
 from rankad.tables.whole_numbers import (
     all_whole,
     along_the_table,
     are_codes,
+    fill_their_digits,
     is_permutation,
     looks_like_names,
     never_returns,
@@ -23,34 +28,33 @@ from rankad.tables.whole_numbers import (
 )
 from rankad.tables.words import least_count
 
-__all__ = ["missing_in_disguise", "of_numbers"]
+__all__ = ["missing_in_disguise", "missing_time", "of_numbers"]
 
-# By their names, whole numbers that are no amounts.
-_ID_NAMES = frozenset(
-    {"id", "ids", "key", "uid", "nr", "no", "code", "codes", "zip", "plz", "postcode", "phone", "tel"}
-    | {"account", "iban", "port", "sku", "ean", "isbn", "mcc", "serial"}
-)
-# As in id_client, unless something measured follows.
-_IDS_FIRST = frozenset({"id", "ids", "uid"})
-_NUMBER_WORDS = frozenset({"no", "nr", "num", "number", "nummer"})
-_MEASURED = frozenset(
-    {"amount", "area", "average", "avg", "balance", "cost", "count", "counts", "current", "delay", "depth"}
-    | {"distance", "duration", "energy", "flow", "freq", "frequency", "height", "humidity", "items", "length"}
-    | {"level", "load", "mass", "max", "mean", "min", "power", "pressure", "price", "quantity", "rate"}
-    | {"ratio", "resistance", "rpm", "sales", "score", "share", "size", "speed", "std", "sum", "temp"}
-    | {"temperature", "time", "torque", "total", "usage", "value", "values", "volt", "voltage", "volts"}
-    | {"volume", "weight", "width"}
-)
 _OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
-_TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
 
 
-def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
-    """Say what a column of numbers is: a measurement, a counter, a time, codes."""
+def of_numbers(
+    name: str, numbers: Floats, min_count: int = 5, written: Callable[[float], str] = plainly
+) -> Understood:
+    """Say what a column of numbers is: a measurement, a counter, a time, codes.
+
+    Parameters
+    ----------
+    name : str
+    numbers : ndarray of shape (n,)
+        NaN where a cell is missing.
+    min_count : int
+    written : callable
+        Writes a number as the cells have it.
+    """
     found = _of_numbers(name, numbers, min_count)
+    if found.kind == "time":
+        times = found.time.read(pl.Series(numbers[np.isfinite(numbers)]))
+        if disguised := missing_time(name, times, pl.Series(numbers[np.isfinite(numbers)]).cast(pl.Int64)):
+            found = found._replace(doubt=f"{found.doubt} Also, {disguised}.")
     if found.kind != "number" or found.doubt:
         return found
-    doubt = missing_in_disguise(numbers)
+    doubt = missing_in_disguise(name, numbers, written)
     if not doubt:
         return found
     return found._replace(
@@ -61,7 +65,7 @@ def of_numbers(name: str, numbers: Floats, min_count: int = 5) -> Understood:
     )
 
 
-def missing_in_disguise(numbers: Floats) -> str:
+def missing_in_disguise(name: str, numbers: Floats, written: Callable[[float], str] = plainly) -> str:
     """Say that one value may stand for missing ones, and what to do; nothing where none does."""
     values = numbers[np.isfinite(numbers)]
     found = placeholder_among(values)
@@ -69,7 +73,28 @@ def missing_in_disguise(numbers: Floats) -> str:
         return ""
     return (
         f"{found.value:.15g} stands in {found.n_cells:,} of {values.size:,} cells and {found.why}; if it "
-        f"stands for a missing value, leave these cells empty, since as a number it hides what the others do"
+        f"stands for a missing value, say {missing_option(name, written(found.value))}, since as a number it "
+        f"hides what the others do"
+    )
+
+
+def missing_time(name: str, times: pl.Series, cells: pl.Series) -> str:
+    """Say that one time may stand for missing ones, and what to do; nothing where none does.
+
+    Parameters
+    ----------
+    name : str
+    times, cells : polars Series of shape (n,)
+        Times, null where there is none, and the cells that they are read from.
+    """
+    found = placeholder_time(times)
+    if found is None:
+        return ""
+    when = pl.Series([int(found.value)]).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d")[0]
+    at = int((times.to_physical() == int(found.value)).arg_max() or 0)
+    return (
+        f"{when} stands in {found.n_cells:,} of {len(times.drop_nulls()):,} cells and {found.why}; if it "
+        f"stands for a missing time, say {missing_option(name, str(cells[at]))}"
     )
 
 
@@ -80,12 +105,19 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
     span = f"{values.min():.15g} to {values.max():.15g}"
     grows, whole = only_grows(values), all_whole(values)
     unit = epoch_unit(values) if np.unique(values).size >= 3 else ""
-    if unit and (grows or _is_named_so(name)):
+    if unit and (grows or is_named_like_a_time(name)):
         doubt = (
             f"column {name!r} is taken as a time, in {unit} since 1970 ({span}). "
             f"{settle(name, 'time', 'number')}"
         )
         return Understood(name, "time", "likely", f"{unit} since 1970", doubt, time=TimeFormat(epoch=unit))
+    if np.unique(values).size >= 3 and excel_days(values) and is_named_like_a_time(name):
+        doubt = (
+            f"column {name!r} is taken as a time, in days as Excel counts them ({span}). "
+            f"{settle(name, 'time', 'number')}"
+        )
+        why = "days as Excel counts them"
+        return Understood(name, "time", "likely", why, doubt, time=TimeFormat(epoch=EXCEL))
     if whole and _are_days(values):
         doubt = (
             f"column {name!r} is taken as a date, year, month and day as one number ({span}). "
@@ -106,7 +138,12 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
         )
         return Understood(name, "number", "likely", "it only grows", doubt)
     if not whole and not unit:
-        return _growing(name, values, span) or Understood(name, "number")
+        return (
+            _growing(name, values, span)
+            or _in_turn(name, values, span)
+            or _of_dates(name, values, span)
+            or Understood(name, "number")
+        )
     if whole and is_permutation(values):
         doubt = (
             f"column {name!r} holds {values.size:,} whole numbers ({span}) of which none comes twice: it "
@@ -119,14 +156,18 @@ def _of_numbers(name: str, numbers: Floats, min_count: int) -> Understood:
             f"as a number: new rows may lie beyond all others. {settle(name, 'number', 'time')}"
         )
         return Understood(name, "number", "unsure", f"may be {unit} since 1970", doubt)
-    if looks_like_names(values):
+    if found := _of_dates(name, values, span):
+        return found
+    if found := _in_turn(name, values, span):
+        return found
+    if looks_like_names(values) or fill_their_digits(values):
         doubt = (
             f"column {name!r} holds whole numbers ({span}) that may be names of rows, and is taken as a "
             f"number. {settle(name, 'number', 'id')}"
         )
         return Understood(name, "number", "unsure", "many digits, seldom the same", doubt)
     counts = np.unique(values, return_counts=True)[1]
-    if counts.size > 2 and _is_named_like_an_id(name):
+    if counts.size > 2 and is_named_like_an_id(name):
         frequent = counts.max() >= least_count(numbers.size, min_count)
         taken = "each a category" if frequent else "and are not learned from, as none is frequent"
         doubt = (
@@ -167,9 +208,47 @@ def _growing(name: str, values: Floats, span: str) -> Understood | None:
     return Understood(name, "number", "unsure", f"it {verb} along the table", doubt)
 
 
+def _of_dates(name: str, values: Floats, span: str) -> Understood | None:
+    """Doubt numbers that may be dates or times in digits, or count days; None where they can be none."""
+    since = days_since(values)
+    what = since or (date_in_digits(values) if all_whole(values) else "")
+    if not what:
+        return None
+    doubt = (
+        f"column {name!r} holds numbers ({span}) that may be dates or times, as {what}, and is taken as a "
+    )
+    if since:
+        doubt += "number: new rows may lie beyond all others. "
+        doubt += settle(name, "number", "time" if "Excel" in since else "id")
+    else:
+        doubt += (
+            f"number. Dates and times are learned from where they are written as 2024-07-31 14:30; "
+            f"{option(name, 'drop')} leaves the column out; if it is a measurement, say "
+            f"{option(name, 'number')}."
+        )
+    return Understood(name, "number", "unsure", f"may be {what}", doubt)
+
+
+def _in_turn(name: str, values: Floats, span: str) -> Understood | None:
+    """Doubt numbers that are counters of several things in turn; None where they are none."""
+    n = counters_in_turn(values)
+    if not n:
+        return None
+    whole = all_whole(values)
+    taken = (
+        "and is not learned from" if whole else "and is taken as a number: new rows may lie beyond all others"
+    )
+    kind = "id" if whole else "number"
+    doubt = (
+        f"column {name!r} holds {n} series of numbers in turn ({span}), each of which only grows: counters "
+        f"or meters of {n} devices, {taken}. {settle(name, kind, 'number' if whole else 'id')}"
+    )
+    return Understood(name, kind, "likely", f"{n} series that only grow", doubt)
+
+
 def _is_year(name: str, values: Floats) -> bool:
     """Tell whether whole numbers are years, by their name, or as all years of a span in our time."""
-    if _words_of(name) & {"year", "jahr", "yr", "annee", "ano"}:
+    if is_named_like_a_year(name):
         return True
     different = np.unique(values)
     recent = different[0] >= _OLDEST_YEAR and different[-1] <= _LATEST_YEAR
@@ -182,40 +261,3 @@ def _are_days(values: Floats) -> bool:
         return False
     text = pl.Series(np.unique(values).astype(np.int64)).cast(pl.String)
     return TimeFormat(("compact",)).read(text).null_count() == 0
-
-
-def _is_named_so(name: str) -> bool:
-    """Tell whether the name of a column says that it holds times."""
-    return bool(_words_of(name) & set(_TIME_NAMES)) or any(word in name.lower() for word in _TIME_NAMES[:4])
-
-
-def _is_named_like_an_id(name: str) -> bool:
-    """Tell whether the name of a column says that its numbers name things: by its last word.
-
-    >>> [_is_named_like_an_id(name) for name in ("zip", "customerId", "account_number", "idClient")]
-    [True, True, True, True]
-    >>> [_is_named_like_an_id(name) for name in ("account_balance", "id_count", "rpm_no", "number")]
-    [False, False, False, False]
-    """
-    words = _in_order(name)
-    if len(words) > 1 and words[-1] in _NUMBER_WORDS:
-        # An account number is one by the word before; so is the number of something that is measured not.
-        if words[-2] in _MEASURED:
-            return False
-        words = words[:-1] if words[-1] not in _ID_NAMES else words
-    if not words or words[-1] in _MEASURED:
-        return False
-    return words[-1] in _ID_NAMES or words[0] in _IDS_FIRST
-
-
-def _words_of(name: str) -> set[str]:
-    """Return the words of a name such as card_no, cardNo or "card no", in lower case.
-
-    >>> sorted(_words_of("customerId")), sorted(_words_of("ZIP-code"))
-    (['customer', 'id'], ['code', 'zip'])
-    """
-    return set(_in_order(name))
-
-
-def _in_order(name: str) -> list[str]:
-    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]

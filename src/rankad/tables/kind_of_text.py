@@ -10,10 +10,9 @@ import polars as pl
 from rankad._arrays import Floats, Ints
 from rankad.tables.errors import shown
 from rankad.tables.formats import KNOWN_UNITS, MULTIPLES, PLAIN, NumberFormat, Recognized, recognize
-from rankad.tables.kind_of_numbers import missing_in_disguise, of_numbers
+from rankad.tables.kind_of_numbers import missing_in_disguise, missing_time, of_numbers
 from rankad.tables.marks import Points, points_among_whole_numbers
 from rankad.tables.numbers import all_numbers, parse
-from rankad.tables.placeholders import placeholder_time
 from rankad.tables.times import RecognizedTime, TimeFormat, recognize_times
 from rankad.tables.understood import (
     Told,
@@ -29,12 +28,12 @@ from rankad.tables.understood import (
 from rankad.tables.whole_numbers import ENOUGH, all_whole, leading_zeros
 from rankad.tables.words import MOST_CATEGORIES, has_value, least_count
 
-__all__ = ["missing_time", "of_text", "of_words"]
+__all__ = ["MANY", "of_text", "of_words"]
 
 # A column is of numbers, or of times, with a few odd cells if at least this share can be read so.
 _MOSTLY = 0.5
 # Text whose cells are numbers with decimals is of numbers where there are so many different ones.
-_MANY = 20
+MANY = 20
 _NEARLY_ALL = 0.9
 # Times of day that come in so many different hours come all day round.
 _NOON, _ALL_DAY = 12, 24
@@ -44,9 +43,12 @@ _RARE_ROWS = 0.2
 _NEARLY_ALIKE = 0.9
 # Fewer different words than these are names, whatever digits they have: v1, v2, v3.
 _LEAST_WORDS = 8
+# Beyond this, not every whole number is told from the next.
+_LARGEST_WHOLE = 2.0**53
 _HEXADECIMAL = r"^(?:0x)?[0-9A-Fa-f]{4,}$"
 # A year somewhere in a word: 2024-Q1, week 12/2024.
-_PERIOD = r"(?:^|\D)(?:19|20)\d\d(?:\D|$)"
+_PERIOD = r"(?i)(?:^|\D)(?:19|20)\d\d(?:\D|$)|^\s*(?:[QHW]|KW|CW|FY)\s?\d{1,2}\W+'?\d\d\s*$"
+_OBJECT = r"(?s)^\s*(?:\{.*\}|\[.*\])\s*$"
 
 
 def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewhere: str | None) -> Understood:
@@ -67,6 +69,9 @@ def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewher
             return (
                 _typed_decimals(series, finite, min_count) if typed else of_numbers(name, numbers, min_count)
             )
+        if not _told_apart(series, finite):
+            # Names of more digits than a number has.
+            return of_words(series, min_count)
         whole = of_numbers(name, numbers, min_count)
         if whole.kind == "time" or (not typed and not leading_zeros(series)):
             return whole
@@ -94,6 +99,17 @@ def of_text(series: pl.Series, typed: bool, told: Told, min_count: int, elsewher
     return of_words(series, min_count, odd=numbers_read.odd)
 
 
+def _told_apart(series: pl.Series, values: Floats) -> bool:
+    """Tell whether different texts of digits are different numbers; very long ones are not.
+
+    >>> _told_apart(pl.Series(["10000000000000001", "10000000000000002"]), np.array([1e16, 1e16]))
+    False
+    """
+    if np.abs(values).max() < _LARGEST_WHOLE:
+        return True
+    return int(series.filter(has_value(series)).n_unique()) <= np.unique(values).size
+
+
 def _could_have_thousands(series: pl.Series) -> bool:
     """Tell whether points in numbers could stand between thousands, as 900 and 1.050 are there."""
     if (
@@ -108,11 +124,11 @@ def _could_have_thousands(series: pl.Series) -> bool:
 def _of_two_spellings(series: pl.Series, min_count: int) -> Understood | None:
     """Understand few different numbers of which two cells write one in two ways: versions 1.1 and 1.10."""
     name = series.name
-    if series.head(1_000).n_unique() > 2 * _MANY:
+    if series.head(1_000).n_unique() > 2 * MANY:
         # Of most columns the first cells say so, which is sooner done.
         return None
     spelled = series.filter(has_value(series)).str.strip_chars().unique(maintain_order=True)
-    if len(spelled) > _MANY or leading_zeros(spelled):
+    if len(spelled) > MANY or leading_zeros(spelled):
         return None
     both = _same_number(spelled)
     if both is None:
@@ -131,6 +147,8 @@ def _of_two_spellings(series: pl.Series, min_count: int) -> Understood | None:
 
 def _same_number(spelled: pl.Series) -> tuple[str, str] | None:
     """Return two different words that are one number, with points where such are there."""
+    # A sign before zero is left from rounding.
+    spelled = spelled.str.replace(r"^\+", "").str.replace(r"^-(0*\.?0*)$", "$1").unique(maintain_order=True)
     numbers = pl.DataFrame({"word": spelled, "value": parse(spelled)}).filter(pl.col("value").is_finite())
     for some in (numbers.filter(pl.col("word").str.contains(".", literal=True)), numbers):
         twice = some.filter(pl.col("value").is_duplicated()).sort("value", maintain_order=True)
@@ -149,7 +167,7 @@ def _places(words: pl.Series, different: pl.Series, odd: Ints) -> Ints:
 def _typed_decimals(series: pl.Series, values: Floats, min_count: int) -> Understood:
     """Text that was meant to be text, but reads as numbers with decimals."""
     name = series.name
-    if np.unique(values).size >= _MANY:
+    if np.unique(values).size >= MANY:
         found = of_numbers(name, parse(series), min_count)
         doubt = found.doubt or (
             f"column {name!r} is typed as text, but all cells are numbers with decimals: taken as a number. "
@@ -169,12 +187,17 @@ def _of_formatted(
 ) -> Understood:
     """Numbers that are not plainly written, or not all of them."""
     name, form, why = series.name, found.format, found.format.describe()
-    values = form.read(words).drop_nulls().to_numpy()
+    read = form.read(words)
+    values = read.drop_nulls().to_numpy()
+
+    def written(value: float) -> str:
+        return str(words[int((read == value).arg_max() or 0)]).strip()
+
     plain_whole = all_whole(values) and form.decimal == "." and not (form.unit or form.thousands)
     different = np.unique(values).size
     # A column of few different numbers may be one of names, but for a few odd cells among them.
-    many = different >= _MANY or different >= len(values) / 2 or values.size >= _NEARLY_ALL * len(words)
-    if different < _MANY and form == PLAIN:
+    many = different >= MANY or different >= len(values) / 2 or values.size >= _NEARLY_ALL * len(words)
+    if different < MANY and form == PLAIN:
         both = _same_number(words.str.strip_chars().unique(maintain_order=True))
         many &= both is None or not all("." in word for word in both)
     if (typed and plain_whole) or not (many or form.unit or form.decimal == "," or form.thousands):
@@ -201,9 +224,9 @@ def _of_formatted(
         doubts += _with_and_without_unit(series, words, form)
     if form.accounting:
         doubts.append("(1) and 1- are taken as -1")
-    if doubts and (disguised := missing_in_disguise(values)):
+    if doubts and (disguised := missing_in_disguise(name, values, written)):
         doubts.append(disguised)
-    inner = of_numbers(name, values, min_count) if not found.odd.size else Understood(name, "number")
+    inner = of_numbers(name, values, min_count, written) if not found.odd.size else Understood(name, "number")
     if inner.kind != "number" and not form.unit and form.decimal == ".":
         return inner
     if not doubts:
@@ -297,7 +320,7 @@ def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Und
             f"{shown(words[0])} could have the day or the month first and is taken with the day first: "
             f"--day-first (day_first=True) says so, --month-first (day_first=False) the other"
         )
-    if disguised := missing_time(form.read(words)):
+    if disguised := missing_time(name, form.read(words), words):
         doubts.append(disguised)
     if len(form.orders) > 1:
         doubts.append(f"times are written in several ways ({form.describe()})")
@@ -314,18 +337,6 @@ def _of_times(series: pl.Series, words: pl.Series, found: RecognizedTime) -> Und
         return Understood(name, "time", "sure", form.describe(), time=form)
     doubt = f"column {name!r} is taken as a time: {'; '.join(doubts)}. {settle(name, 'time', 'category')}"
     return Understood(name, "time", "likely", form.describe(), doubt, time=form, odd_words=odd)
-
-
-def missing_time(times: pl.Series) -> str:
-    """Say that one time may stand for missing ones, and what to do; nothing where none does."""
-    found = placeholder_time(times)
-    if found is None:
-        return ""
-    when = pl.Series([int(found.value)]).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d")[0]
-    return (
-        f"{when} stands in {found.n_cells:,} of {len(times.drop_nulls()):,} cells and {found.why}; if it "
-        f"stands for a missing time, leave these cells empty"
-    )
 
 
 def _may_be_durations(words: pl.Series, form: TimeFormat) -> bool:
@@ -365,15 +376,22 @@ def of_words(series: pl.Series, min_count: int, *, odd: Ints | None = None) -> U
             + ("." if int(counts[0]) >= min_count else " with a lower --min-count (min_count).")
         )
         return Understood(name, kind, "likely", f"{different:,} different values", doubt)
-    if n_numbers:
+    periods = different >= 3 and bool(words.str.contains(_PERIOD).all())
+    if n_numbers and not periods:
         others = f", others not ({cells_of(series, words, odd[:1])})" if odd is not None and odd.size else ""
         doubt = (
             f"column {name!r} is taken as a category, though {n_numbers:,} of {len(words):,} cells are "
             f"numbers{others}. {settle(name, 'category', 'number')}"
         )
         return Understood(name, "category", "unsure", "numbers and words", doubt)
+    if words.head(10).str.contains(_OBJECT).all() and words.str.contains(_OBJECT).all():
+        doubt = (
+            f"column {name!r} holds objects or lists, as {shown(words[0])}, and each is taken as one word. "
+            f"Take them apart into columns of their own, leave them out with {option(name, 'drop')}, or, if "
+            f"each is a name, say {option(name, 'category')}."
+        )
+        return Understood(name, "category", "unsure", "objects or lists as text", doubt)
     n_runs = int((words != words.shift()).fill_null(True).sum())
-    periods = bool(words.str.contains(_PERIOD).mean() == 1.0) and different >= 3
     if periods or (different >= 3 and len(words) >= ENOUGH and n_runs == different < len(words)):
         doubt = (
             f"column {name!r} holds {different:,} words that "

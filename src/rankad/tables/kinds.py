@@ -11,10 +11,10 @@ import polars as pl
 
 from rankad.tables.errors import shown
 from rankad.tables.formats import recognize
-from rankad.tables.kind_of_numbers import of_numbers
-from rankad.tables.kind_of_text import missing_time, of_text, of_words
+from rankad.tables.kind_of_numbers import missing_time, of_numbers
+from rankad.tables.kind_of_text import MANY, of_text, of_words
 from rankad.tables.numbers import all_numbers, is_text, parse
-from rankad.tables.times import TimeFormat, epoch_unit, recognize_times
+from rankad.tables.times import EXCEL, TimeFormat, epoch_unit, excel_days, recognize_times
 from rankad.tables.understood import ColumnWarning, Told, Understood, odd_words_of, settle
 from rankad.tables.words import all_booleans, has_value
 
@@ -64,13 +64,13 @@ def understand(
             )
         return Understood(name, "category", why="as asked for")
     if kind.is_temporal() and not isinstance(kind, pl.Duration):
-        disguised = missing_time(TimeFormat().read(series))
+        disguised = missing_time(name, TimeFormat().read(series), series)
         if not disguised:
             return Understood(name, "time", time=TimeFormat())
         doubt = f"column {name!r} is taken as a time: {disguised}. {settle(name, 'time', 'category')}"
         return Understood(name, "time", "likely", "one time may stand for missing ones", doubt)
     if kind == pl.Boolean or isinstance(kind, (pl.Categorical, pl.Enum)):
-        return of_words(series, min_count) if is_text(kind) else Understood(name, "category")
+        return _of_typed_words(series, min_count) if is_text(kind) else Understood(name, "category")
     if isinstance(kind, pl.Duration):
         return Understood(name, "number")
     if kind.is_numeric():
@@ -83,6 +83,20 @@ def understand(
     if all_booleans(series):
         return Understood(name, "category")
     return of_text(series, typed, told, min_count, elsewhere)
+
+
+def _of_typed_words(series: pl.Series, min_count: int) -> Understood:
+    """Say what words are that are typed as categories; many different numbers are likely none."""
+    found, name = of_words(series, min_count), series.name
+    words = series.cast(pl.String)
+    n_different = words.drop_nulls().n_unique()
+    if found.doubt or n_different < MANY or not all_numbers(words):
+        return found
+    doubt = (
+        f"column {name!r} is typed as a category, but its {n_different:,} different values are numbers: new "
+        f"ones are as good as any. {settle(name, 'category', 'number')}"
+    )
+    return found._replace(sure="likely", why="many numbers, typed as a category", doubt=doubt)
 
 
 def _told_number(series: pl.Series, told: Told, elsewhere: str | None) -> Understood:
@@ -117,7 +131,8 @@ def _told_time(series: pl.Series, told: Told) -> Understood:
     name, kind = series.name, series.dtype
     wrong = (
         f"column {name!r} is to be a time (--time {name} or times=[{name!r}]), but "
-        f"{{}}; write times as 2024-12-31 14:05, or as seconds since 1970."
+        f"{{}}; write times as 2024-12-31 14:05, as seconds since 1970, or as days "
+        f"as Excel counts them."
     )
     if kind.is_temporal() and not isinstance(kind, pl.Duration):
         return Understood(name, "time", why="as asked for")
@@ -130,6 +145,8 @@ def _told_time(series: pl.Series, told: Told) -> Understood:
         finite = values[np.isfinite(values)]
         if unit := epoch_unit(finite):
             return Understood(name, "time", why="as asked for", time=TimeFormat(epoch=unit))
+        if excel_days(finite):
+            return Understood(name, "time", why="as asked for", time=TimeFormat(epoch=EXCEL))
         if kind.is_float():
             words = pl.Series(name, finite).cast(pl.Int64, strict=False).cast(pl.String).drop_nulls()
     found = recognize_times(words, day_first=told.day_first) if len(words) else None

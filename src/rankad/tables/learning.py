@@ -16,6 +16,7 @@ from rankad.tables.encoding import TableEncoder, is_plain
 from rankad.tables.errors import listed
 from rankad.tables.frames import Untyped, as_frame
 from rankad.tables.kinds import Told, Understood, understand
+from rankad.tables.stand_ins import StandIn, blanked, read_stand_ins, unused
 from rankad.tables.stored import Note
 
 __all__ = ["LearnedEncoder", "Moved", "learn_encoder"]
@@ -71,6 +72,7 @@ def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
     """Learn an encoder from nominal rows: see `TableEncoder.fit`."""
     table = as_frame(frame)
     told = _checked(told, table)
+    stand_ins: tuple[StandIn, ...] = told.missing
     if not isinstance(min_count, int) or isinstance(min_count, bool) or min_count < 1:
         raise ValueError(f"min_count must be an integer >= 1, got {min_count!r}.")
     left_out = {*told.ids, *told.drop}
@@ -81,6 +83,9 @@ def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
             f"{len(used)} columns (beside ids and dropped ones)."
         )
     _check_not_scored(used, told)
+    said = unused(table, stand_ins)
+    if stand_ins:
+        table = pl.DataFrame([blanked(series, stand_ins) for series in table])
     understood = _understand_all(
         [table[name] for name in used], typed=not isinstance(frame, Untyped), told=told, min_count=min_count
     )
@@ -108,6 +113,7 @@ def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
         alone.size,
         tuple(told.categories),
         tuple(Note(u.name, u.kind, u.sure, u.why, u.doubt) for u in understood),
+        stand_ins,
     )
     lonely = sorted((found for found in learned if found.alone.size), key=lambda found: -found.alone.size)
     return LearnedEncoder(
@@ -115,7 +121,7 @@ def learn_encoder(frame: Any, told: Told, *, min_count: int) -> LearnedEncoder:
         alone,
         moved,
         tuple(found.column.name for found in lonely),
-        tuple(doubtful_rows(table, columns)),
+        (*said, *doubtful_rows(table, columns)),
     )
 
 
@@ -181,8 +187,10 @@ def _checked(told: Told, table: pl.DataFrame) -> Told:
     """Return what the user says of columns, as tuples without repetition; raise where it cannot be."""
     kinds = ("numbers", "categories", "times", "ids", "drop")
     given = {kind: _names(kind, getattr(told, kind)) for kind in kinds}
+    stand_ins = read_stand_ins(told.missing)
     there, wrong = set(table.columns), []
-    for kind, names in given.items():
+    of_missing = tuple(dict.fromkeys(each.column for each in stand_ins if each.column is not None))
+    for kind, names in {**given, "missing": of_missing}.items():
         absent = [name for name in names if name not in there]
         if absent:
             wrong.append(
@@ -210,6 +218,7 @@ def _checked(told: Told, table: pl.DataFrame) -> Told:
         given["drop"],
         told.decimal,
         told.day_first,
+        stand_ins,
     )
 
 

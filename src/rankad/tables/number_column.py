@@ -13,6 +13,7 @@ from rankad._arrays import LARGEST, Bools, Floats, Ints
 from rankad.tables.errors import shown
 from rankad.tables.formats import PLAIN, NumberFormat
 from rankad.tables.numbers import is_text, read_numbers, unread
+from rankad.tables.stand_ins import missing_option
 from rankad.tables.strange import (
     INDICATOR,
     INFINITE,
@@ -301,8 +302,9 @@ def _check_size(series: pl.Series, values: Floats) -> None:
         row = int(wrong[0])
         raise ValueError(
             f"column {series.name!r} has {shown(series[row])} in data row {row + 1:,} (the first row is 1); "
-            f"nominal numbers must lie within {LARGEST:g} of zero. Drop the row, leave the cell empty, or "
-            f"divide the column by a constant."
+            f"nominal numbers must lie within {LARGEST:g} of zero. Drop the row, say "
+            f"{missing_option(series.name, str(series[row]))} if it stands for a missing value, or divide "
+            f"the column by a constant."
         )
 
 

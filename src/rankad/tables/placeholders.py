@@ -18,6 +18,8 @@ _ENOUGH = 20
 _SEVERAL = 3
 # A code stands in one row of so many, at least, unless it is farther away than any measurement.
 _SHARE = 0.01
+# Zeros in more cells than these are what is measured while nothing runs.
+_MOST_ZEROS = 0.2
 # The unit of distances is the width of the middle four fifths of the other values.
 _NEAR, _FAR, _BEYOND_DOUBT = 0.5, 2.0, 20.0
 # Beside 99, 999, 9999 ...: the largest and the least whole numbers that a few bytes can hold.
@@ -47,28 +49,36 @@ class Placeholder(NamedTuple):
 def placeholder_among(values: Floats) -> Placeholder | None:
     """Return the least or the largest value where it likely stands for missing ones, None otherwise.
 
-    Zero never does: it is what idle things measure. Nor do values above zero that are no usual codes, since
-    machines that stand by measure one and the same value too.
+    Zero does where it is rare, for it is what idle things measure. Values above zero that are no usual codes
+    never do, since machines that stand by measure one and the same value too.
 
     >>> rng = np.random.default_rng(0)
     >>> placeholder_among(np.append(rng.normal(20, 2, size=97).round(1), [-999.0] * 3)).value
     -999.0
-    >>> placeholder_among(np.append(rng.normal(20, 2, size=97).round(1), [0.0] * 3)) is None
+    >>> placeholder_among(np.append(rng.normal(20, 2, size=97).round(1), [0.0] * 3)).value
+    0.0
+    >>> placeholder_among(np.append(rng.gamma(2, 2, size=97).round(1), [0.0] * 3)) is None
     True
     """
     if values.size < _ENOUGH:
         return None
     for value in (float(values.min()), float(values.max())):
-        if value == 0 or (value > 0 and not _is_code(value)):
+        if value > 0 and not _is_code(value):
             continue
         others = values[values != value]
         n = values.size - others.size
+        if value == 0 and not _SEVERAL <= n <= _MOST_ZEROS * values.size:
+            continue
         if not _differ(others):
             # Few different values are a scale, of which each is what it is: -1, 0 and 1.
             continue
         width = float(np.subtract(*np.quantile(others, [0.9, 0.1])))
         gap = float(np.abs(others - value).min())
         if width <= 0:
+            continue
+        if value == 0:
+            if gap > _NEAR * width:
+                return Placeholder(value, n, "lies apart from all others")
             continue
         often = n >= max(_SEVERAL, _SHARE * values.size)
         code = _is_code(value)

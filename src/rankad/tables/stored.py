@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from rankad._arrays import LARGEST
 from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, NumberColumn, TimeColumn
 from rankad.tables.formats import PLAIN, NumberFormat
-from rankad.tables.times import EPOCHS, ORDERS, PARTS, TimeFormat
+from rankad.tables.stand_ins import StandIn
+from rankad.tables.times import EPOCHS, EXCEL, ORDERS, PARTS, TimeFormat
 
-__all__ = ["Note", "read_columns", "read_count", "read_names", "read_notes"]
+__all__ = ["Note", "read_columns", "read_count", "read_names", "read_notes", "read_stored_stand_ins"]
 
 # More encoded columns than these were never written, and would only fill the memory.
 _MOST_COLUMNS = 1_000_000
@@ -79,6 +80,19 @@ def read_notes(stored: Any) -> tuple[Note, ...]:
         notes.append(note)
     read_names("notes", [note.name for note in notes])
     return tuple(notes)
+
+
+def read_stored_stand_ins(stored: Any) -> tuple[StandIn, ...]:
+    """Return the values that stand for missing ones, as they were stored, or raise."""
+    if not isinstance(stored, list):
+        raise ValueError(f"missing must be a list, got {_shown(stored)}.")
+    found = []
+    for one in stored:
+        column, value = (one.get("column"), one.get("value")) if isinstance(one, dict) else (0, 0)
+        if not isinstance(column, (str, type(None))) or not isinstance(value, str) or not value:
+            raise ValueError(f"missing must hold a column and a value each, got {_shown(one)}.")
+        found.append(StandIn(column, value))
+    return tuple(found)
 
 
 def _column(stored: Any, old: bool) -> Column:
@@ -154,7 +168,7 @@ def _time_format(name: str, stored: Any) -> TimeFormat:
     orders = read_names(f"orders of column {name!r}", stored.get("orders"))
     if not set(orders) <= set(ORDERS):
         raise ValueError(f"orders of column {name!r} must be some of {ORDERS}, got {_shown(orders)}.")
-    return TimeFormat(orders, _one_of(name, stored, "epoch", ("", *EPOCHS)))
+    return TimeFormat(orders, _one_of(name, stored, "epoch", ("", *EPOCHS, EXCEL)))
 
 
 def _values(name: str, stored: Any) -> tuple[float, ...]:

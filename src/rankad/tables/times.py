@@ -9,14 +9,17 @@ import numpy as np
 import polars as pl
 
 from rankad._arrays import Floats, Ints
+from rankad.tables.month_names import MONTHS
 
 __all__ = [
     "EPOCHS",
+    "EXCEL",
     "ORDERS",
     "PARTS",
     "RecognizedTime",
     "TimeFormat",
     "epoch_unit",
+    "excel_days",
     "fractions",
     "label",
     "parts_of",
@@ -25,9 +28,10 @@ __all__ = [
 
 _CLOCK = (
     r"(?:[T ,:]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
-    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})?)?$"
+    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?\s*(?:Z|[A-Z]{3,4}|[+-]\d{2}:?\d{2}|[+-]\d{2})?)?$"
 )
-_NAMED = r"(?P<name>[A-Za-z]{3,9})\.?"
+_NAMED = r"(?:de )?(?P<name>\p{L}{3,10})\.?(?: de\b)?"
+_WEEKDAY = r"(?:\p{L}{3,10}\.?,? )?"
 # A month that stands without its day: only names that nobody takes for another word.
 _MONTH_NAME = (
     r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -45,9 +49,9 @@ _SHAPES = {
     "dmy slashed short": rf"^(?P<day>\d{{1,2}})/(?P<month>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
     "mdy slashed short": rf"^(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
     "dmy in words short": rf"^(?P<day>\d{{1,2}})[-/ ]{_NAMED}[-/ ]'?(?P<year>\d{{2}}){_CLOCK}",
-    "dmy in words": rf"^(?:[A-Za-z]{{3}},? )?(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
+    "dmy in words": rf"^{_WEEKDAY}(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
     rf"{_CLOCK}",
-    "mdy in words": rf"^(?:[A-Za-z]{{3}},? )?{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
+    "mdy in words": rf"^{_WEEKDAY}{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
     "my in words": rf"^{_MONTH_NAME}[-/, ]\s*(?P<year>\d{{4}}){_NO_CLOCK}$",
     "my in words short": rf"^{_MONTH_NAME}[-/' ]'?(?P<year>\d{{2}}){_NO_CLOCK}$",
     "ym in words": rf"^(?P<year>\d{{4}})[-/ ]{_MONTH_NAME}{_NO_CLOCK}$",
@@ -58,6 +62,7 @@ _SHAPES = {
     r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?$",
 }
 ORDERS = tuple(_SHAPES)
+_STANDARD = ("ymd", "clock")
 _SAID = {
     "ymd": "year first",
     "ym": "year and month",
@@ -67,10 +72,12 @@ _SAID = {
     "clock": "a time of day",
     "compact": "year, month and day as one number",
 }
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 # Of numbers: units since 1970, in parts of a second.
+# Days since the end of 1899, as spreadsheets count them.
+EXCEL = "excel"
 EPOCHS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_DAYS_TO_1970, _LATEST_DAY = 25_569.0, 200_000.0
 _YEAR_2000, _YEAR_2100 = 946_684_800, 4_102_444_800
 
 PARTS = ("hour", "weekday", "month")
@@ -93,7 +100,8 @@ class TimeFormat:
     orders : tuple of str
         Those of `ORDERS` that cells of text have; the first that reads a cell is taken.
     epoch : str
-        Numbers count these units (`EPOCHS`) since 1970; nothing, where they are none.
+        Numbers count these units (`EPOCHS`) since 1970, or days as `EXCEL` does; nothing, where they are
+        none.
 
     Examples
     --------
@@ -116,6 +124,12 @@ class TimeFormat:
             )
         if isinstance(kind, pl.Datetime):
             return series.dt.replace_time_zone(None).cast(pl.Datetime("us"))
+        if self.epoch == EXCEL and (kind.is_numeric() or kind in (pl.String, pl.Null)):
+            days = series.cast(pl.Float64, strict=False)
+            days = days.set(~(days.abs() < _LATEST_DAY), None)
+            # To the second: a day in a float is no better.
+            seconds = ((days - _DAYS_TO_1970) * 86_400.0).round().cast(pl.Int64)
+            return (seconds * 1_000_000).cast(pl.Datetime("us"))
         if self.epoch and (kind.is_numeric() or kind in (pl.String, pl.Null)):
             numbers = series.cast(pl.Float64, strict=False)
             numbers = numbers.set(~(numbers.abs() < _YEAR_2100 * 3.0 * EPOCHS[self.epoch]), None)
@@ -124,14 +138,15 @@ class TimeFormat:
             series = series.cast(pl.Int64, strict=False)
         text = series.cast(pl.String, strict=False)
         found = pl.Series(series.name, [None], dtype=pl.Datetime("us")).new_from_index(0, len(series))
-        for order in self.orders:
+        # What was typed as a time may come as text, from a file without types.
+        for order in self.orders or _STANDARD:
             found = found.zip_with(found.is_not_null(), _read(text, order))
         return found
 
     def describe(self) -> str:
         """Say how times are written."""
         if self.epoch:
-            return f"{self.epoch} since 1970"
+            return "days as Excel counts them" if self.epoch == EXCEL else f"{self.epoch} since 1970"
         said = [_SAID[order.split(" ")[0]] for order in self.orders]
         return " or ".join(dict.fromkeys(said))
 
@@ -217,6 +232,15 @@ def epoch_unit(values: Floats) -> str:
     return ""
 
 
+def excel_days(values: Floats, earliest: float = 20_000.0, latest: float = 80_000.0) -> bool:
+    """Tell whether numbers could all be days as Excel counts them, by default from 1954 to 2119.
+
+    >>> excel_days(np.array([45123.0, 45124.5])), excel_days(np.array([45123.0, 100.0]))
+    (True, False)
+    """
+    return bool(values.size and values.min() >= earliest and values.max() < latest)
+
+
 def parts_of(times: pl.Series) -> tuple[str, ...]:
     """Return which of `PARTS` vary in nominal times, and were seen often enough to come round again."""
     present = times.drop_nulls()
@@ -268,10 +292,8 @@ def _read(text: pl.Series, order: str) -> pl.Series:
         return pl.Series(text.name, [None] * len(text), dtype=pl.Datetime("us"))
     there = set(found.columns)
     if "name" in there:
-        name = found["name"].str.to_lowercase().str.slice(0, 3)
-        month = name.replace_strict(
-            _MONTHS, [str(at) for at in range(1, 13)], default=None, return_dtype=pl.String
-        )
+        name = found["name"].str.to_lowercase()
+        month = name.replace_strict(MONTHS, default=None, return_dtype=pl.Int64).cast(pl.String)
     else:
         month = found["month" if "month" in there else "hour"]
     if "year" in there:

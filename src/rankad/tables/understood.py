@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -47,6 +47,8 @@ class Told(NamedTuple):
         What stands before decimals in text; None lets the cells decide.
     day_first : bool or None
         Whether 03/04/2024 is in April; None lets the cells decide.
+    missing : value, collection of values, or mapping of columns to these
+        What stands for missing values, in all columns or in some.
     """
 
     numbers: Collection[str] = ()
@@ -56,6 +58,7 @@ class Told(NamedTuple):
     drop: Collection[str] = ()
     decimal: str | None = None
     day_first: bool | None = None
+    missing: Any = ()
 
 
 class Understood(NamedTuple):

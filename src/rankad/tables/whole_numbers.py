@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
+from scipy.stats import kstest, rankdata
 
 from rankad._arrays import Floats
 
@@ -13,6 +13,7 @@ __all__ = [
     "all_whole",
     "along_the_table",
     "are_codes",
+    "fill_their_digits",
     "is_permutation",
     "leading_zeros",
     "looks_like_names",
@@ -32,6 +33,10 @@ _MOST_CODES, _EACH, _COVERED = 100, 10, 0.2
 # Of the values, in order, so many follow the one before in counters side by side.
 _FOLLOWING = 0.9
 _DIGITS = 6
+# Of so many numbers with so many digits, some fewer where all have as many, one sees whether they are spread
+# evenly, by Kolmogorov's and Smirnov's test, and to the ends. So many are to be different.
+_ENDS = 0.05
+_ENOUGH_IDS, _FIXED_DIGITS, _EVENLY, _SELDOM = 100, 5, 0.01, 0.9
 # Numbers of so many digits are names where most of them are of the order of the largest, as random ones are.
 _MANY_DIGITS, _MOST = 9, 0.8
 # Values grow along the table if their ranks go with the order of rows so closely. Of measurements in a random
@@ -84,7 +89,7 @@ def never_returns(values: Floats) -> bool:
     if values.size < ENOUGH:
         return False
     n_runs = int(np.count_nonzero(np.diff(values))) + 1
-    return n_runs >= 3 and n_runs == np.unique(values).size < values.size
+    return n_runs >= 3 and n_runs == np.unique(values).size <= values.size / 2
 
 
 def regular_steps(values: Floats) -> bool:
@@ -133,6 +138,31 @@ def looks_like_names(values: Floats) -> bool:
         return False
     digits = np.unique(np.floor(np.log10(values)))
     return bool(digits.size == 1 and digits[0] + 1 >= _DIGITS)
+
+
+def fill_their_digits(values: Floats) -> bool:
+    """Tell whether whole numbers are spread evenly over all numbers of some digits, as random ids are.
+
+    Over all up to 999999, or over all from 10000 to 99999. Measurements have a shape, or end elsewhere.
+
+    >>> rng = np.random.default_rng(0)
+    >>> (
+    ...     fill_their_digits(rng.integers(0, 10**6, 200) * 1.0),
+    ...     fill_their_digits(rng.integers(0, 7e5, 200) * 1.0),
+    ... )
+    (True, False)
+    """
+    if values.size < _ENOUGH_IDS or values.min() < 0 or np.unique(values).size < _SELDOM * values.size:
+        return False
+    digits = len(f"{values.max():.0f}")
+    least = 10.0 ** (digits - 1)
+    some = values[:_FEW_ROWS]
+    for begin, few in ((least, _FIXED_DIGITS), (0.0, _DIGITS)):
+        if digits >= few and values.min() >= begin:
+            spread = (some - begin) / (10.0**digits - begin)
+            to_the_ends = spread.min() <= _ENDS and spread.max() >= 1 - _ENDS
+            return bool(to_the_ends and kstest(spread, "uniform").pvalue > _EVENLY)
+    return False
 
 
 def are_codes(values: Floats) -> bool:
