@@ -168,7 +168,7 @@ def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
         said.append(left_out.by_near_field(near) if reference is None else near.score(rows))
     if mixtures.n_gaussians and reference is None:
         mixture = mixtures.fit(rows, np.arange(len(rows)))
-        said.append(left_out.by_mixture(mixtures))
+        said.append(left_out.by_mixture(mixtures, mixture))
     elif mixtures.n_gaussians and reference is not None:
         some = reference[:: -(-len(reference) // sizes.MIXTURE_ROWS)]
         mixture = mixtures.fit(some, np.arange(len(some)))

@@ -16,6 +16,7 @@ from rankad.detectors.ranker import KnownNeighbors, PreparedRows
 from rankad.detectors.selecting import Chosen
 from rankad.detectors.task import FitTask
 from rankad.farfield import ColumnRanges
+from rankad.mixture import GaussianMixture
 from rankad.nearfield import NearField
 from rankad.neighbors import Neighbors, nearest_neighbors
 from rankad.scorer import KernelScorer
@@ -113,9 +114,13 @@ class LeftOut:
         scores[np.concatenate(parts)] = np.concatenate(of_folds)
         return scores
 
-    def by_mixture(self, plan: MixturePlan) -> Floats:
-        """Return how likely training rows are by mixtures of the rows outside their fold."""
+    def by_mixture(self, plan: MixturePlan, mixture: GaussianMixture) -> Floats:
+        """Return how likely training rows are by mixtures of the rows outside their fold.
+
+        Nowhere more likely than by the final mixture. Where a fold holds the only huge value of a column, the
+        others have another unit there, by which all rows are likelier; rows to come are not measured by it.
+        """
         rows = self.task.rows
         many = len(rows) >= sizes.MIXTURE_OF_MANY
         parts = self.task.deal(sizes.MIXTURE_FOLDS if many else sizes.CALIBRATION_FOLDS)
-        return plan.left_out(rows, parts, self.task.in_parallel)
+        return np.minimum(plan.left_out(rows, parts, self.task.in_parallel), mixture.score(rows))
