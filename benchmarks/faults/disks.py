@@ -151,8 +151,8 @@ def _limited(bench: Bench, folder: Path, *, writer: str, n_bytes: int) -> list[s
     return _kept(done, before, folder, out, resumed="--resume" in arguments)
 
 
-# Standard error is a file here, which the limit would hold for: the command says it through a pipe to a process
-# without. That one is waited for, lest it be stopped before it has passed on the last word.
+# Standard error is a file here, which the limit would hold for: the command writes to a pipe, and a process
+# without a limit passes it on. That one is waited for, lest it be stopped before the last word.
 _CATCH = """
 import os
 r, w = os.pipe()
