@@ -4,10 +4,12 @@ import os
 import shutil
 import stat
 import threading
+from contextlib import contextmanager
 
 import pytest
 
 from cli_cases import call, make_files
+from rankad.cli.model import threads
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +33,13 @@ def commands(table, model, out):
         "resume": ("score", table, "--model", model, "--out", out, "--resume"),
         "report": ("report", table, "--model", model, "--out", out),
         "calibrate": ("calibrate", table, "--model", model, "--out", out),
+        "find": ("find", table, "--out", out, "--id", "reading"),
+        "find a model": ("find", table, "--model", out, "--id", "reading"),
     }
 
 
-OVERWRITES = [(name, "table") for name in ("fit", "score", "resume", "report", "calibrate")] + [
+WRITERS = ("fit", "score", "resume", "report", "calibrate", "find", "find a model")
+OVERWRITES = [(name, "table") for name in WRITERS] + [
     (name, "model") for name in ("score", "resume", "report")
 ]
 
@@ -163,3 +168,70 @@ def test_the_demonstration_writes_over_nothing_but_its_own(capsys, tmp_path):
     assert f"{theirs} was there before and is not the demo's; name another folder." in said.err
     assert theirs.read_text() == "a,b\n1,2\n"
     assert [path.name for path in tmp_path.iterdir()] == ["normal.csv"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+def test_the_demonstration_does_not_wait_for_a_pipe(capsys, tmp_path):
+    os.mkfifo(tmp_path / "new.csv")
+    # A reader would wait for ever, and with it this test.
+    with open_at_both_ends(tmp_path / "new.csv"):
+        said = call(capsys, "demo", "--out", tmp_path)
+    assert said.status == 1
+    assert "new.csv was there before and is not the demo's" in said.err
+
+
+@contextmanager
+def open_at_both_ends(path):
+    """End what waits for a FIFO after a while."""
+    handle = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    closing = threading.Timer(5.0, os.close, [handle])
+    closing.start()
+    try:
+        yield
+    finally:
+        if closing.is_alive():
+            closing.cancel()
+            os.close(handle)
+        closing.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+@pytest.mark.parametrize("suffix", [".part", ".part.json"])
+def test_a_run_is_not_gone_on_with_through_a_pipe(copies, capsys, tmp_path, suffix):
+    table, model = copies
+    pipe = tmp_path / f"out.csv{suffix}"
+    os.mkfifo(pipe)
+    with open_at_both_ends(pipe):
+        said = call(capsys, "score", table, "--model", model, "--out", tmp_path / "out.csv", "--resume")
+    assert said.status == 1
+    assert f"out.csv{suffix} is a device or a pipe; remove it" in said.err
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.rankad", pipe.name, "table.csv"]
+
+
+def test_no_name_but_those_told_is_taken_to_go_on_with_a_run(copies, capsys, tmp_path):
+    """The journal was once written through NAME.part.new, whatever that was: here, the table itself."""
+    table, model = copies
+    read = tmp_path / "out.csv.part.new"
+    table.rename(read)
+    before = read.read_bytes()
+    out = tmp_path / "out.csv"
+    said = call(capsys, "score", read, "--format=csv", "--model", model, "--out", out, "--resume")
+    assert said.status == 0, said.err
+    assert read.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.rankad", "out.csv", read.name]
+
+
+def test_a_prefix_that_is_no_text_is_named(copies, capsys, tmp_path):
+    table, model = copies
+    said = call(capsys, "score", table, "--model", model, "--out", tmp_path / "o.csv", "--prefix", "\udcff")
+    assert said.status == 1
+    assert r"--prefix must be text in UTF-8, got '\udcff'." in said.err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_more_threads_than_can_be_had_are_not_started(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(100)), raising=False)
+    assert [threads(jobs) for jobs in (None, 1, 90, 100_000)] == [100, 1, 90, 100]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    assert [threads(jobs) for jobs in (None, 3, 100_000)] == [2, 3, 64]

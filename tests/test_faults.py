@@ -157,6 +157,8 @@ SLICE = (
     "model files: outer header: 8 TB of ranks",
     "tables: utf-16 (",
     "tables: numpy: a pickle that would run code (",
+    "tables: workbook: a cell in column ZZZZZZZZ (",
+    "tables: array: half of a surrogate pair (",
     "outputs and inputs: score over its table by a link",
     "outputs and inputs: fit to a FIFO that is read",
     "kills: calibrate in place, 0",

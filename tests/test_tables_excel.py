@@ -1,6 +1,7 @@
 """Excel workbooks to rows."""
 
 import datetime
+import gzip
 import io
 import re
 import subprocess
@@ -167,7 +168,9 @@ def test_damaged_files_are_errors_in_one_line(tmp_path):
     ):
         read(bad)
     bad.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
-    with pytest.raises(TableError, match=r"old format \(\.xls\)\. Save it as \.xlsx"):
+    with pytest.raises(
+        TableError, match=r"old format \(\.xls\), or locked by a password\. Save it as \.xlsx"
+    ):
         read(bad)
     np.savez(tmp_path / "t", X=np.zeros((3, 2)))
     with pytest.raises(TableError, match="it is another kind of archive"):
@@ -204,6 +207,84 @@ def packed(path, parts):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in parts.items():
             archive.writestr(name, data)
+
+
+def repacked(path, old, new, part="xl/worksheets/sheet1.xml"):
+    """Write the workbook with a change in one part to another file, and return that."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    assert old in parts[part]
+    bad = path.with_name("bad.xlsx")
+    packed(bad, parts | {part: parts[part].replace(old, new)})
+    return bad
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            b'<row r="1000000"><c r="BH1000000"><v>1</v></c></row>',
+            "to row 1,000,000 and column 60, more than",
+        ),
+        (b"<row r=\"9\"><c x=\" r='A1' >\" r='XFD9000'/></row>", "to row 9,000 and column 16,384, more than"),
+        (b'<x:row r="9000"><x:c r="XFD9000"/></x:row>', "to row 9,000 and column 16,384, more than"),
+        (b'<row r="9000">' + b"<c/>" * 9_000 + b'<x r="A1"/>' * 9_000 + b"</row>", "9,000 and column 9,000"),
+        (b'<row r="9"><c r="ZZZZZZZZ9"><v>1</v></c></row>', "'ZZZZZZZZ9' is no place of a cell or row"),
+        (b'<row r="9"><c r="A99999999999"/></row>', "'99999999999' is no place of a cell or row"),
+        (b'<row r="99999999999"><c r="A9"/></row>', "'99999999999' is no place of a cell or row"),
+    ],
+)
+def test_few_bytes_cannot_stand_for_many_cells(tmp_path, rows, said):
+    path = workbook(tmp_path / "t.xlsx", {"S": [["a"], [1], [2]]})
+    bad = repacked(path, b"</sheetData>", rows + b"</sheetData>")
+    with pytest.raises(TableError) as caught:
+        read(bad)
+    assert said in str(caught.value)
+    assert str(bad) in str(caught.value)
+
+
+@pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"])
+def test_few_bytes_cannot_stand_for_many(tmp_path, part):
+    path = workbook(tmp_path / "t.xlsx", {"S": [["a"], [1], [2]]})
+    end = b"</sheetData>" if "sheet1" in part else b"</sst>"
+    bad = repacked(path, end, b" " * (50 << 20) + end, part)
+    with pytest.raises(TableError, match=r"or more than 48 MiB and more than 50 times its size"):
+        read(bad)
+    good = repacked(path, end, b" " * (1 << 20) + end, part)
+    assert read(good)["a"].to_list() == [1, 2]
+
+
+def test_an_archive_in_gzip_is_not_unpacked_without_limit(tmp_path):
+    path = tmp_path / "t.xlsx"
+    path.write_bytes(gzip.compress(b"PK\x03\x04" + bytes(64 << 20), 1))
+    with pytest.raises(TableError, match=r"or more than 48 MiB and more than 50 times its size"):
+        read(path)
+
+
+def test_sheets_of_other_programs_are_read(tmp_path):
+    """Prefixes, other quotes and order, cells and rows without references."""
+    path = workbook(tmp_path / "t.xlsx", {"S": [["a", "b"], [1, 2], [3, 4]]})
+    with zipfile.ZipFile(path) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml")
+    first, rest = sheet.split(b"</row>", 1)
+    others = (
+        b"<row spans='1:2' r='2'><c s='0' r='A2'><v>1</v></c><c><v>2</v></c></row><row><c><v>3</v></c></row>"
+    )
+    new = first + b"</row>" + others + rest[rest.index(b"</sheetData>") :]
+    found = read(repacked(path, sheet, new))
+    assert found.rows() == [(1, 2), (3, None)]
+
+
+def test_what_the_library_warns_of_is_not_on_the_screen(tmp_path):
+    path = workbook(tmp_path / "t.xlsx", {"S": [["a"], [1]]})
+    with zipfile.ZipFile(path) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml")
+    bad = repacked(path, sheet, b"<a>" * 9)
+    code = "from rankad.cli import main; main()"
+    given = [sys.executable, "-c", code, "fit", bad, "--model", tmp_path / "m.rankad"]
+    done = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
+    assert "bad.xlsx, sheet 'S' is empty" in done.stderr
 
 
 @pytest.mark.parametrize("reference", [b'r="XFD1048576"', b"r = 'xfd1048576'"])

@@ -138,3 +138,42 @@ def test_pairs_and_escaped_backslashes_are_text(tmp_path: Path, odd: bytes) -> N
     data = b"".join(b'{"a": ' + row + b"}\n" for row in rows)
     found = whole(tmp_path / "t.jsonl", data + odd)["a"].to_list()[: len(rows)]
     assert found == ["\U0001f600", "\\ud800", "\\\U0001f600", "xé\U0001f600y"]
+
+
+@pytest.mark.parametrize("odd", [b"", ODD_ROW], ids=["alone", "beside an odd row"])
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
+def test_rows_with_keys_of_their_own_do_not_fill_the_memory(tmp_path: Path, name: str, odd: bytes) -> None:
+    rows = odd.splitlines() + [b'{"k%d": 1}' % at for at in range(9_000)]
+    data = b"\n".join(rows) if name == "t.jsonl" else b"[" + b",".join(rows) + b"]"
+    with pytest.raises(
+        TableError, match=r"t\.json.*: 9,00\d rows have [49],00\d different keys or more, too m"
+    ):
+        whole(tmp_path / name, data)
+
+
+def test_rows_with_keys_of_their_own_are_told_in_later_batches(tmp_path: Path) -> None:
+    usual = b'{"a": 1}\n' * 10_000
+    (tmp_path / "t.jsonl").write_bytes(usual + b"".join(b'{"k%d": 1}\n' % at for at in range(9_000)))
+    with open_table(tmp_path / "t.jsonl", batch_bytes=len(usual)) as table:
+        assert next(table).height == 10_000
+        with pytest.raises(TableError, match=r"from line 10001 on: .* different keys"):
+            list(table)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_columns_are_does_not_depend_on_the_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = random.Random(seed)
+    # Columns of few kinds of values, some of them missing here and there.
+    kinds = {name: [value(rng) for _ in range(rng.randint(1, 3))] + ["null"] for name in "abcde"}
+    rows = []
+    for at in range(12):
+        cells = [f'"{name}": {rng.choice(some)}' for name, some in kinds.items() if rng.random() < 0.8]
+        rows.append("{" + ", ".join([*cells, f'"f": {at}']) + "}\n")
+    data = "".join(rows).encode()
+    expected = whole(tmp_path / "t.jsonl", data)
+    monkeypatch.setattr("rankad.tables.json_lines._PIECE_LINES", rng.randint(1, 5))
+    found = whole(tmp_path / "t.jsonl", data)
+    assert found.equals(expected)
+    assert found.schema == expected.schema

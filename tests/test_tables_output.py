@@ -240,15 +240,15 @@ import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_tables_output as t
 from pathlib import Path
-from rankad.tables import destinations
-calls, put_in_place = 0, destinations.put_in_place
+from rankad import _files
+calls, put_in_place = 0, _files.put_in_place
 def count(path, target):
     global calls
     put_in_place(path, target)
     calls += 1
     if calls == 4:
         os.kill(os.getpid(), 9)
-destinations.put_in_place = count
+_files.put_in_place = count
 t.copy(Path({str(source)!r}), Path({str(target)!r}))
 """
     died = subprocess.run([sys.executable, "-c", code], capture_output=True)

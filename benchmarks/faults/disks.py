@@ -140,26 +140,30 @@ def _limited(bench: Bench, folder: Path, *, writer: str, n_bytes: int) -> list[s
     out, arguments = WRITERS[writer]
     (folder / out).write_text("what was there before")
     before = snapshot(folder)
-    # Threads of the interpreter's own files may not be limited, or it could not say what is wrong.
     code = (
-        "import resource\n"
+        f"{_CATCH}import resource\n"
         "from rankad.cli import main\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({n_bytes}, {n_bytes}))\n"
-        "main()"
+        "main()\n"
     )
-    command = (sys.executable, "-c", f"import os; r, w = os.pipe()\n{_CATCH}{code}\n")
+    command = (sys.executable, "-c", code)
     done = bench.process([*arguments, out, "--jobs", "1", "--quiet"], folder, command=command)
     return _kept(done, before, folder, out, resumed="--resume" in arguments)
 
 
-# Standard error is a file here, which the limit would hold for: send it through a pipe to a process without.
+# Standard error is a file here, which the limit would hold for: the command writes to a pipe, and a process
+# without a limit passes it on. That one is waited for, lest it be stopped before the last word.
 _CATCH = """
-if os.fork() == 0:
+import os
+r, w = os.pipe()
+child = os.fork()
+if child:
     import shutil
     os.close(w)
     with os.fdopen(r, "rb") as said, os.fdopen(2, "wb") as err:
         shutil.copyfileobj(said, err)
-    os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os._exit(status if status >= 0 else 128 - status)
 os.close(r)
 os.dup2(w, 2)
 os.close(w)

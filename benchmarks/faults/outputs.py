@@ -25,8 +25,17 @@ COMMANDS = {
     "report": ["report", "new.csv", *_MODEL, "--out"],
     "calibrate": ["calibrate", "new.csv", *_MODEL, "--out"],
     "fit": ["fit", "new.csv", "--id", "id", "--model"],
+    "find": ["find", "new.csv", "--id", "id", "--out"],
+    "find --model": ["find", "new.csv", "--id", "id", "--model"],
 }
-SUFFIXES = {"score": ".csv", "report": ".html", "calibrate": ".rankad", "fit": ".rankad"}
+SUFFIXES = {
+    "score": ".csv",
+    "report": ".html",
+    "calibrate": ".rankad",
+    "fit": ".rankad",
+    "find": ".csv",
+    "find --model": ".rankad",
+}
 _ROWS = 25
 
 
@@ -39,8 +48,8 @@ def cases() -> list[Case]:
 
     for command in COMMANDS:
         for way, (_, over_model) in WAYS.items():
-            # A model may be calibrated in place; a fit reads none.
-            if not (over_model and command in ("calibrate", "fit")):
+            # A model may be calibrated in place; the others read none.
+            if not (over_model and command in ("calibrate", "fit", "find", "find --model")):
                 add(f"{command} over {way}", _over_input, command=command, way=way)
         add(f"{command} to a device like /dev/null", _to_device, command=command)
         add(f"{command} to a FIFO that is read", _to_fifo, command=command)
@@ -153,7 +162,7 @@ def _to_fifo(bench: Bench, folder: Path, *, command: str) -> list[str]:
     with _reading(folder / out) as found:
         done = _inside(bench, folder, command, out)
     faults = faults_of(done, named=[out]) + changes(before, snapshot(folder))
-    if command == "score" and not faults and b"".join(found).count(b"\n") != _ROWS + 1:
+    if command in ("score", "find") and not faults and b"".join(found).count(b"\n") != _ROWS + 1:
         faults.append("rows were lost in the FIFO")
     return faults
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.faults import newer_tables
 from benchmarks.faults.bench import Bench, Case
 from benchmarks.faults.judge import FINE, changes, faults_of, snapshot
 
@@ -33,6 +34,7 @@ class _Table(NamedTuple):
 
     name: str
     data: bytes | Callable[[], bytes]
+    options: tuple[str, ...] = ()
 
 
 def cases() -> list[Case]:
@@ -55,6 +57,10 @@ def cases() -> list[Case]:
         for seed in range(EACH):
             make = partial(_changed, name, mutated, (seed, *name.encode()))
             add(f"{name}, bytes changed {seed}", make, COMMANDS[(at + seed) % 5])
+    for at, name in enumerate(newer_tables.whole()):
+        for seed in range(EACH):
+            make = partial(_newer_changed, name, mutated, (seed, *name.encode()))
+            add(f"{name}, bytes changed {seed}", make, COMMANDS[(at + seed) % 5])
     for seed in range(CELLS):
         add(
             f"CSV, cells changed {seed}",
@@ -76,6 +82,10 @@ def _changed(name: str, change: Callable[[bytes, Any], bytes], seed: tuple[int, 
     return _Table(name, change(whole_tables()[name].data, np.random.default_rng(seed)))
 
 
+def _newer_changed(name: str, change: Callable[[bytes, Any], bytes], seed: tuple[int, ...]) -> _Table:
+    return _Table(name, change(newer_tables.whole()[name], np.random.default_rng(seed)))
+
+
 def _misnamed(make: Callable[..., Any], seed: int) -> Any:
     from malformed_cases import whole_tables
 
@@ -85,7 +95,7 @@ def _misnamed(make: Callable[..., Any], seed: int) -> Any:
 def _check(bench: Bench, folder: Path, *, make: Callable[[], Any], commands: tuple[str, ...]) -> list[str]:
     bad = make()
     if callable(bad.data):
-        bad = _Table(bad.name, bad.data())
+        bad = bad._replace(data=bad.data())
     (folder / bad.name).write_bytes(bad.data)
     of_numbers = "np" in Path(bad.name).suffix
     bench.copy("array.rankad" if of_numbers else "table.rankad", folder, "model.rankad")
@@ -99,7 +109,7 @@ def _run(bench: Bench, folder: Path, bad: Any, command: str, of_numbers: bool) -
     out = {"score": "out.csv", "fit": "out.rankad", "report": "out.html", "calibrate": "out.rankad"}.get(
         command
     )
-    given = [command, bad.name, "--jobs", "1"]
+    given = [command, bad.name, "--jobs", "1", *getattr(bad, "options", ())]
     if command == "fit":
         given += ["--model", "out.rankad", "--quiet", *([] if of_numbers else ["--id", "id"])]
     else:
@@ -108,7 +118,8 @@ def _run(bench: Bench, folder: Path, bad: Any, command: str, of_numbers: bool) -
         (folder / out).write_bytes(b"what was there before")
     before = snapshot(folder)
     done = bench.inside(given, folder)
-    faults = faults_of(done, named=[bad.name, "model.rankad", out or bad.name], n_bytes=len(bad.data))
+    named = [bad.name, "model.rankad", out or bad.name, *(["encoding"] if "--encoding" in given else [])]
+    faults = faults_of(done, named=named, n_bytes=len(bad.data))
     if not done.hung:
         free = {out} if out and done.status in FINE else set()
         faults += changes(before, snapshot(folder), free)
@@ -131,7 +142,14 @@ class _Runs:
 
 @cache
 def _more() -> dict[str, _Table]:
-    return {**_texts(), **_archives(), **_parquet(), **_arrow()}
+    newer = {**newer_tables.workbooks(), **newer_tables.arrays(), **newer_tables.encodings()}
+    return {
+        **_texts(),
+        **_archives(),
+        **_parquet(),
+        **_arrow(),
+        **{name: _Table(*bad) for name, bad in newer.items()},
+    }
 
 
 def _texts() -> dict[str, _Table]:

@@ -42,6 +42,11 @@ class AnswerColumns:
         reasons, scores : bool
             Whether there will be a column of reasons, and of scores.
         """
+        try:
+            prefix.encode()
+        except UnicodeEncodeError:
+            # From the command line, a byte that is not UTF-8 comes as half of a surrogate pair.
+            raise TableError(f"--prefix must be text in UTF-8, got {prefix!a}.") from None
         names = [prefix + name for name in ("p_value", "score", "alarm", *(["reason"] if reasons else []))]
         clash = [name for name in names if name in there and (scores or name != prefix + "score")]
         if clash:

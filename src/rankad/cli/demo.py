@@ -65,7 +65,8 @@ def _check_folder(out: Path, tables: dict[str, str]) -> None:
     """Refuse a folder that has files of these names which the demo did not write."""
     for name, text in tables.items():
         path = out / name
-        if path.exists() and path.read_bytes() != text.encode():
+        # Of a pipe, nothing can be read until somebody writes to it.
+        if path.exists() and (not path.is_file() or path.read_bytes() != text.encode()):
             raise FileExistsError(f"{path} was there before and is not the demo's; name another folder.")
     made = [name for name in _MADE if (out / name).exists()]
     if made and not all((out / name).exists() for name in tables):

@@ -103,7 +103,9 @@ def read_whole(table: str, meter: Meter, **how: str | None) -> Whole:
         frames, held = [], 0
         meter.reading(reader, "Reading")
         for frame in reader:
-            frames.append(frame)
+            # Polars sets memory aside for rows to come, which is much where few rows have many columns.
+            wide = frame.width > frame.height
+            frames.append(frame.shrink_to_fit() if wide else frame)
             held += held_bytes(frame)
             check_unpacked(table, held)
             meter.reading(reader, "Reading")

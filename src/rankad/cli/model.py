@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_saved", "for_table", "load_for", "threads"]
 
+_MOST_THREADS = 64
+
 
 def load_for(path: Path, columns: Sequence[str], jobs: int | None) -> TableDetector:
     """Load a model to score a table with these columns."""
@@ -68,7 +70,7 @@ def as_saved(detector: TableDetector, card: ModelCard) -> TableDetector | RankAD
 
 
 def threads(jobs: int | None) -> int:
-    """Return as many threads as asked for, or as there are cores to run on."""
-    if jobs is not None:
-        return jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return as many threads as asked for, within reason, or as there are cores to run on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # The system may not start as many as one can ask for, and answers do not depend on their number.
+    return cores if jobs is None else min(jobs, max(cores, _MOST_THREADS))

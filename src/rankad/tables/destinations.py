@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from rankad._files import UnfinishedFile, naming, put_in_place, take_permissions
+from rankad._files import UnfinishedFile, is_stream, naming, put_in_place, take_permissions
 from rankad.tables.errors import TableError
 
 __all__ = ["Destination", "PartFile", "Pipe", "Resumable"]
@@ -105,6 +105,7 @@ class Resumable(Destination):
         # What JSON makes of it is what it will be compared with.
         self._fingerprint = json.loads(json.dumps(fingerprint))
         self._begun = True
+        _check_no_stream(self.path)
         is_new = not self.path.exists()
         self.file = _opened(self.path, "wb" if is_new else "rb+")
         try:
@@ -118,6 +119,7 @@ class Resumable(Destination):
 
     def _recorded(self) -> dict[str, Any]:
         """Return what the journal says, nothing if there is none."""
+        _check_no_stream(self._journal)
         try:
             text = self._journal.read_bytes()
         except FileNotFoundError:
@@ -199,16 +201,14 @@ class Resumable(Destination):
             "fingerprint": self._fingerprint,
             "columns": columns,
         }
-        fresh = self._journal.with_suffix(".new")
-        try:
-            with naming(self._journal), open(fresh, "w", encoding="utf-8") as file:
-                json.dump(record, file)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
-        put_in_place(fresh, self._journal)
+        with naming(self._journal):
+            fresh = UnfinishedFile(self._journal)
+            try:
+                fresh.file.write(json.dumps(record).encode())
+                fresh.finish()
+            except BaseException:
+                fresh.abandon()
+                raise
 
     def finish(self) -> None:
         """Put the file in its place; the journal has served."""
@@ -242,7 +242,13 @@ def _opened(path: Path, mode: str) -> IO[bytes]:
     try:
         return open(path, mode)
     except OSError as error:
-        raise TableError(f"Cannot write {str(path)!r}: {error.strerror}.") from error
+        raise TableError(f"Cannot write {str(path)!r}: {error.strerror or error}.") from error
+
+
+def _check_no_stream(path: Path) -> None:
+    """Refuse a device or a pipe where a run is to be gone on with: to open one may wait for ever."""
+    if is_stream(path):
+        raise TableError(f"{path} is a device or a pipe; remove it, or write to another file.")
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

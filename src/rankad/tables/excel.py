@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 import zipfile
 from collections import Counter
@@ -21,14 +22,19 @@ __all__ = ["ExcelReader", "is_workbook"]
 # A sheet is held in memory as a whole, and workbooks are compressed: so much may come of one. A lone cell in
 # a far corner makes a sheet of as many cells as there are from the first one to it.
 _MOST_BYTES, _MOST_CELLS = 1 << 30, 1 << 26
+# Beyond so many bytes of XML, and of cells, what comes of a workbook must be in proportion to its file.
+_MANY_BYTES, _MANY_CELL_BYTES, _UNPACKED = 48 << 20, 192 << 20, 50
+_CELL_BYTES = 32
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MEMBERS = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/")
-_PIECE_BYTES, _LONGEST_REFERENCE = 1 << 20, 64
-# Of a cell, or without letters of a row: as nearly all write it, which is fast to find, and as XML allows.
-_USUAL = re.compile(rb' r="([A-Za-z]{0,3})([0-9]{1,8})"')
-_ALLOWED = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})([0-9]{1,8})["']""")
-_UNUSUAL = (b" r='", b" r ", b" r\n", b" r\t", b"\nr", b"\tr", b"r= ", b"r=\n", b"r=\t", b"\r")
-_ROW, _CELL = re.compile(rb"<(?:\w+:)?row\b"), re.compile(rb"<(?:\w+:)?c[\s/>]")
+_PIECE_BYTES = 1 << 20
+# Cells and rows as nearly all programs write them, which is fast to find, and as XML allows.
+_USUAL_CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
+_USUAL_ROW = re.compile(rb'<row r="([0-9]{1,7})"')
+_ROW, _CELL = re.compile(rb"<row(?![A-Za-z])|:row"), re.compile(rb"[<:]c[\s/>]")
+_TAG = re.compile(rb"""<(?:[^\s<>/:]*:)?(c|row)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'>])*)""")
+_ATTRIBUTE = re.compile(rb"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_DIGITS, _MOST_LETTERS, _MOST_DIGITS = b"0123456789", 3, 7
 # A float has all integers up to this.
 _LARGEST_WHOLE = 2**53
 
@@ -90,67 +96,121 @@ class ExcelReader(TableReader):
 
 def _whole(stream: ByteStream) -> bytes:
     """Return all bytes of a workbook, or raise where it would take too much memory."""
+    _check_beginning(stream.peek(len(_ZIP)), stream.name)
     data = bytearray()
     while piece := stream.read(1 << 20):
         data += piece
-        if len(data) > _MOST_BYTES:
+        if len(data) > _MOST_BYTES or (stream.compressed and _is_swollen(len(data), stream.size)):
             _raise_too_large(stream.name)
-    if not data:
-        raise TableError(f"{stream.name} is empty.")
-    if data.startswith(_OLD_EXCEL):
-        raise TableError(
-            f"{stream.name} is of Excel's old format (.xls). Save it as .xlsx, or the sheet as CSV."
-        )
-    if not data.startswith(_ZIP):
-        raise TableError(
-            f"{stream.name} cannot be read as an Excel workbook (.xlsx): it is something else. If it is "
-            f"text, as much that is called .xls, give its format (--format csv); else save it as .xlsx or "
-            f"CSV."
-        )
     with blamed_on(f"{stream.name} cannot be read as an Excel workbook (is it damaged or cut off?)"):
-        _check_archive(zipfile.ZipFile(io.BytesIO(data)), stream.name)
+        size = len(data) if stream.size is None else stream.size
+        _check_archive(zipfile.ZipFile(io.BytesIO(data)), stream.name, size)
     return bytes(data)
 
 
-def _check_archive(archive: zipfile.ZipFile, name: str) -> None:
+def _check_beginning(head: bytes, name: str) -> None:
+    if not head:
+        raise TableError(f"{name} is empty.")
+    if head.startswith(_OLD_EXCEL):
+        raise TableError(
+            f"{name} is of Excel's old format (.xls), or locked by a password. Save it as .xlsx without one, "
+            f"or the sheet as CSV."
+        )
+    if not head.startswith(_ZIP):
+        raise TableError(
+            f"{name} cannot be read as an Excel workbook (.xlsx): it is something else. If it is "
+            f"text, as much that is called .xls, give its format (--format csv); else save it as .xlsx or "
+            f"CSV."
+        )
+
+
+def _is_swollen(n_bytes: int, size: int | None) -> bool:
+    """Tell whether what comes of a file is much, and out of proportion to its size."""
+    return n_bytes > _MANY_BYTES and size is not None and n_bytes > _UNPACKED * size
+
+
+def _check_archive(archive: zipfile.ZipFile, name: str, size: int) -> None:
     """Raise for an archive that is damaged, no .xlsx, or would take too much memory."""
     members = archive.infolist()
-    if sum(member.file_size for member in members) > _MOST_BYTES:
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > _MOST_BYTES or _is_swollen(unpacked, size):
         _raise_too_large(name)
     names = {member.filename for member in members}
     if "xl/workbook.xml" not in names or any(each.endswith(".bin") and "sheets/" in each for each in names):
         raise TableError(
             f"{name} cannot be read as an Excel workbook (.xlsx): it is another kind of archive."
         )
+    most = min(_MOST_CELLS, max(_MANY_CELL_BYTES, _UNPACKED * size) // _CELL_BYTES)
     for member in members:
         # No more is read of a member than it says it has, and what it has is held against its checksum.
         with archive.open(member) as file:
-            extent = _extent(iter(lambda: file.read(_PIECE_BYTES), b""))
-        if extent[0] * extent[1] > _MOST_CELLS:
+            extent = _usual_extent(iter(lambda: file.read(_PIECE_BYTES), b""))
+        n_rows, n_columns = extent or _any_extent(archive.read(member), name)
+        if n_rows * n_columns > most:
             raise TableError(
-                f"{name}: a sheet reaches to row {extent[0]:,} and column {extent[1]:,}, more than "
-                f"{_MOST_CELLS:,} cells. Delete what stands far out, or save the sheet as CSV."
+                f"{name}: a sheet reaches to row {n_rows:,} and column {n_columns:,}, more than the {most:,} "
+                f"cells of a file of {size:,} bytes. Delete what stands far out, or save the sheet as CSV."
             )
 
 
-def _extent(pieces: Iterator[bytes]) -> tuple[int, int]:
-    """Return the last row and the last column that a sheet speaks of, or numbers that are no smaller."""
-    rest, n_rows, n_columns, in_row, n_begun = b"", 0, 0, 0, 0
+def _usual_extent(pieces: Iterator[bytes]) -> tuple[int, int] | None:
+    """Return the last row and the last column of a sheet, None if it is not written as nearly all are."""
+    rest, n_rows, n_columns = b"", 0, 0
     for piece in pieces:
-        text = rest + piece
-        found = (_ALLOWED if any(sign in text for sign in _UNUSUAL) else _USUAL).findall(text)
-        columns = Counter(column for column, _ in found)
-        n_rows = max([n_rows, *map(int, {row for _, row in found})])
-        n_columns = max([n_columns, *map(_number_of, columns)])
-        # Cells and rows may go without; then they are counted.
-        if len(found) - columns[b""] < sum(map(piece.count, (b"<c ", b"<c>", b"<c/"))) or b":c" in piece:
-            parts = _ROW.split(piece)
-            n_begun += len(parts) - 1
-            for at, part in enumerate(parts):
-                in_row = len(_CELL.findall(part)) + (0 if at else in_row)
-                n_columns = max(n_columns, in_row)
-        rest = piece[-_LONGEST_REFERENCE:]
-    return max(n_rows, n_begun), n_columns
+        # A tag that the piece cuts off waits for the next one.
+        whole, sign, cut = (rest + piece).rpartition(b"<")
+        rest = sign + cut
+        if len(rest) > _PIECE_BYTES:
+            return None
+        seen = _extent_of_usual(whole)
+        if seen is None:
+            return None
+        n_rows, n_columns = max(n_rows, seen[0]), max(n_columns, seen[1])
+    seen = _extent_of_usual(rest)
+    return None if seen is None else (max(n_rows, seen[0]), max(n_columns, seen[1]))
+
+
+def _extent_of_usual(text: bytes) -> tuple[int, int] | None:
+    cells, rows = _USUAL_CELL.findall(text), _USUAL_ROW.findall(text)
+    if len(cells) != len(_CELL.findall(text)) or len(rows) != len(_ROW.findall(text)):
+        return None
+    numbers = {row for _, row in cells}.union(rows)
+    columns = {column for column, _ in cells}
+    return max(map(int, numbers), default=0), max(map(_number_of, columns), default=0)
+
+
+def _any_extent(text: bytes, name: str) -> tuple[int, int]:
+    """Return the last row and the last column of a sheet, tag by tag."""
+    row = column = n_rows = n_columns = 0
+    for kind, attributes in _TAG.findall(text):
+        # The first that is called r counts, and what has none is next to the one before.
+        found = (one or other for key, one, other in _ATTRIBUTE.findall(attributes) if key == b"r")
+        reference = next(found, None)
+        if kind == b"row":
+            row, column = row + 1 if reference is None else _number(reference, name), 0
+        elif reference is None:
+            column += 1
+        else:
+            letters = reference.rstrip(_DIGITS)
+            row = max(row, _number(reference[len(letters) :], name))
+            if not letters.isalpha() or len(letters) > _MOST_LETTERS:
+                _raise_no_reference(reference, name)
+            column = _number_of(letters)
+        n_rows, n_columns = max(n_rows, row), max(n_columns, column)
+    return n_rows, n_columns
+
+
+def _number(digits: bytes, name: str) -> int:
+    if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        _raise_no_reference(digits, name)
+    return int(digits)
+
+
+def _raise_no_reference(reference: bytes, name: str) -> NoReturn:
+    raise TableError(
+        f"{name} cannot be read as an Excel workbook: {shown(reference.decode(errors='replace'))} is no "
+        f"place of a cell or row. Save it anew, or the sheet as CSV."
+    )
 
 
 def _number_of(column: bytes) -> int:
@@ -167,8 +227,9 @@ def _number_of(column: bytes) -> int:
 
 def _raise_too_large(name: str) -> NoReturn:
     raise TableError(
-        f"{name} holds more than {_MOST_BYTES >> 30} GiB, and a workbook is read as a whole. Save the sheet "
-        f"as CSV, which is read in batches."
+        f"{name} holds more than {_MOST_BYTES >> 30} GiB, or more than {_MANY_BYTES >> 20} MiB and more than "
+        f"{_UNPACKED} times its size, and a workbook is read as a whole. Save the sheet as CSV, which is "
+        f"read in batches."
     )
 
 
@@ -180,6 +241,8 @@ def _opened(data: bytes, name: str) -> Any:
             f"{name} is an Excel workbook, which takes fastexcel: pip install 'rankad[excel]', or save the "
             f"sheet as CSV."
         ) from error
+    # What it warns of goes to those who ask for it, and not to the screen.
+    logging.getLogger("calamine").addHandler(logging.NullHandler())
     return fastexcel.read_excel(data)
 
 

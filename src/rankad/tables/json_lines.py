@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
+import numpy as np
 import polars as pl
 
 from rankad.tables.blocks import RecordBlocks
@@ -22,6 +23,10 @@ _BLANK_COLONS = (b" :", b"\t:", b"\r:")
 # With more, to look for every name takes longer than to parse the rows.
 _FEW_COLUMNS = 64
 _LONGEST_INTEGER = 40
+# Rows that each have keys of their own make a column of each: a batch may become so many bytes, and the keys
+# of so many lines are looked at in one go, for which the time grows with the square.
+_MOST_FRAME_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 256 << 20, 8, 16
+_PIECE_LINES = 4000
 # So many objects are rows and no cell.
 _MANY_OBJECTS = 8
 # A high half without a low one, the other way about, or an escaped backslash that makes it hard to tell.
@@ -37,7 +42,8 @@ class JsonLinesReader(TableReader):
 
     The columns are the keys of the first batch; a key that first comes later is an error, since the rows
     before have been handed out without it. A key that is not there is a missing value. A key that comes
-    twice in one object is an error, and so is half of a surrogate pair, which is not a character.
+    twice in one object is an error, and so is half of a surrogate pair, which is not a character. So are rows
+    of which every few have keys of their own: a table of them would have next to nothing in its cells.
 
     A column with numbers and text is text, lists and objects are kept as their JSON text, and a column that
     began as text stays so. What a row becomes does not depend on the other rows of its batch, but that
@@ -118,7 +124,10 @@ class JsonLinesReader(TableReader):
         self._stream.close()
 
     def _parse(self, block: bytes) -> pl.DataFrame:
-        frame = _read(block, self._text)
+        try:
+            frame = _read(block, self._text)
+        except _TooManyKeys as error:
+            self._raise_too_many(*error.args)
         if frame is None:
             frame = self._parse_slowly(block)
         if hasattr(self, "columns"):
@@ -130,6 +139,8 @@ class JsonLinesReader(TableReader):
         """Read what polars cannot or reads otherwise, or tell the line that is wrong."""
         rows = self._objects(block)
         names = dict.fromkeys(name for _, row in rows for name in row)
+        if len(names) * len(rows) * _NUMBER_BYTES > _MOST_FRAME_BYTES:
+            self._raise_too_many(len(names), len(rows))
         return pl.DataFrame([self._series(name, rows) for name in names])
 
     def _series(self, name: str, rows: list[tuple[int, dict[str, Any]]]) -> pl.Series:
@@ -188,6 +199,13 @@ class JsonLinesReader(TableReader):
             rows.append((line, row))
         return rows
 
+    def _raise_too_many(self, n_keys: int, n_rows: int) -> NoReturn:
+        raise TableError(
+            f"{self.name}, from {self.place} {self._blocks.line + 1} on: {n_rows:,} rows have {n_keys:,} "
+            f"different keys or more, too many for a table. Give all rows the same keys: names such as those "
+            f"of people or days belong into cells."
+        )
+
     def _raise_at(self, line: int, what: str) -> NoReturn:
         raise TableError(f"{self.name}, {self.place} {line}: {what}. Correct or remove the {self.place}.")
 
@@ -231,6 +249,10 @@ def wrapped_table(row: pl.DataFrame) -> str:
     return ""
 
 
+class _TooManyKeys(ValueError):
+    """Rows have so many different keys that the table of them would fill the memory."""
+
+
 class _RepeatedKey(ValueError):
     """An object has a key twice."""
 
@@ -250,12 +272,42 @@ def _read(block: bytes, text: set[str]) -> pl.DataFrame | None:
         return None
     overrides = dict.fromkeys(text, pl.String())
     try:
-        frame = pl.read_ndjson(block, infer_schema_length=None, schema_overrides=overrides)
+        schema = _schema(block)
+        if schema is None:
+            frame = pl.read_ndjson(block, infer_schema_length=None, schema_overrides=overrides)
+        else:
+            kinds = {name: overrides.get(name, kind) for name, kind in schema.items()}
+            frame = pl.read_ndjson(block, schema=kinds)
         if _has_repeated_key(block, frame) or _has_mixed_column(block, frame):
             return None
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
     return frame
+
+
+def _schema(block: bytes) -> dict[str, pl.DataType] | None:
+    """Return what polars takes the columns for, None where some rows tell otherwise than others."""
+    found: dict[str, pl.DataType] = {}
+    n_rows, agreed, at = block.count(b"\n") + 1, True, 0
+    for end in _piece_ends(block):
+        piece, at = block[at:end], end
+        if not piece.strip():
+            continue
+        for name, kind in pl.scan_ndjson(piece, infer_schema_length=None).collect_schema().items():
+            known = found.get(name, pl.Null())
+            agreed = agreed and (known == kind or pl.Null() in (known, kind))
+            found[name] = kind if known == pl.Null() else known
+        widths = (_TEXT_BYTES if kind == pl.String else _NUMBER_BYTES for kind in found.values())
+        if n_rows * sum(widths) > _MOST_FRAME_BYTES:
+            raise _TooManyKeys(len(found), n_rows)
+    return found if agreed else None
+
+
+def _piece_ends(block: bytes) -> Iterator[int]:
+    """Yield where pieces of a few thousand lines end."""
+    lines = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1
+    yield from map(int, lines[_PIECE_LINES - 1 :: _PIECE_LINES])
+    yield len(block)
 
 
 def _lone_surrogate(value: Any) -> str:
