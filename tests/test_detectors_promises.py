@@ -355,3 +355,17 @@ def test_a_far_row_gets_the_smallest_p_value_that_epsilon_lpe_can_give(name):
     lonely, n = np.sum(detector.calibration_.scores == 0), detector.calibration_.scores.size
     far = far_rows(rows)
     np.testing.assert_array_equal(detector.p_values(far), np.full(len(far), (1 + lonely) / (n + 1)))
+
+
+def test_many_copies_of_a_few_rows_are_split_and_have_alarms():
+    """Of 1,000 rows of six bits, left-out scores differ more than the 64 different rows do."""
+    rates = []
+    for seed in range(3):
+        rng = np.random.default_rng([64, seed])
+        bits, fresh = (rng.integers(0, 2, (n, 6)).astype(float) for n in (1_000, 20_000))
+        with pytest.warns(UserWarning, match="Only 64 of 1000 rows are different"):
+            detector = RankAD(0.1).fit(bits)
+        assert detector.calibration_.kind == "split"
+        rates.append(np.mean(detector.predict(fresh) == -1))
+    # Each of the 64 rows is an alarm or not: the rate moves in steps of 1/64.
+    assert 0.07 <= np.mean(rates) <= 0.11

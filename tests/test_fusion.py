@@ -216,3 +216,18 @@ def test_rows_of_three_scales_are_no_plateau_of_alarms():
         training, fresh = (rng.normal(size=(len(scale), 3)) * scale for scale in scales)
         rates.append(np.mean(RankAD().fit(training).p_values(fresh) <= 0.2))
     assert max(rates) < 0.3
+
+
+def test_a_row_left_out_is_never_likelier_by_the_mixture_than_by_the_final_one(quick_rankad, monkeypatch):
+    """Folds that hold the only huge value of a column have another unit there, by which all is likelier."""
+    seen = {}
+    monkeypatch.setattr(
+        fitting, "units_of", lambda parts: seen.setdefault("parts", parts) is None or units_of(parts)
+    )
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 4))
+    rows[:8] += 1e6 * np.eye(8, 4)
+    mixture = quick_rankad(near_field=False).fit(rows).scorer_.mixture
+    of_final, left_out = mixture.score(rows), seen["parts"][-1]
+    assert (left_out <= of_final).all()
+    assert (left_out < of_final).any()

@@ -58,6 +58,7 @@ def record_of(rates, exact=None, bounds=None, n=100, law="Gaussian, 5 columns"):
         "exact": np.column_stack([rates if exact is None else exact] * 3).tolist(),
         "bounds": [[bound] * 3 for bound in (bounds or [None] * len(rates))],
         "kinds": ["cross-fit"] * len(rates),
+        "n_calibrating": [n] * len(rates),
         "discoveries": rates.tolist(),
     }
 

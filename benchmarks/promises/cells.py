@@ -22,7 +22,9 @@ from rankad.experiments.cells import Cell, CellStore, run_cells
 __all__ = ["ALPHAS", "BATCH", "DETECTORS", "FDR", "FITS", "TRIMMED", "Size", "as_table", "measure", "run"]
 
 ALPHAS = (0.1, 0.05, 0.01)
-N_FRESH = 8_000
+# Fresh rows, as a multiple of the rows fitted on, and at least: so many that counting them adds little to the
+# spread of the rate over fits.
+N_FRESH, FRESH_PER_ROW = 8_000, 4
 # Fresh rows are also taken in batches of so many, with this rate of false discoveries. All rows are nominal:
 # any discovery is false.
 BATCH, FDR = 200, 0.1
@@ -74,14 +76,16 @@ def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
     dict
         For every alpha and fit: the "rates" of alarms, the "bounds" claimed (None where none is), and the
         rates that an "exact" calibration of the same scorer has: by as many rows, drawn anew. For every fit:
-        the "discoveries", the share of batches in which Benjamini and Hochberg's rule finds any.
+        "n_calibrating", the number of rows that calibrate, and the "discoveries", the share of batches in
+        which Benjamini and Hochberg's rule finds any.
     """
     make, _ = DETECTORS[name]
     given: Callable[[Floats], Any] = as_table if name == "TableDetector" else np.asarray
-    rates, bounds, exact, kinds, discoveries = [], [], [], [], []
+    rates, bounds, exact, kinds, discoveries, sizes = [], [], [], [], [], []
     for fit in range(size.fits):
         rng = np.random.default_rng([LAWS.index(law), size.n, fit])
-        training, fresh = law.training(size.n, rng), law.draw(N_FRESH, rng)
+        n_fresh = max(N_FRESH, FRESH_PER_ROW * size.n)
+        training, fresh = law.training(size.n, rng), law.draw(n_fresh, rng)
         with threadpool_limits(limits=1), warnings.catch_warnings():
             # Warnings are for users; here it is counted what they are about.
             warnings.simplefilter("ignore")
@@ -95,9 +99,17 @@ def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
         exact.append([float(np.mean(scores < ideal.threshold(alpha))) for alpha in ALPHAS])
         bounds.append([None if promise.bound >= 1 else promise.bound for promise in promises])
         kinds.append(detector.calibration_.kind)
+        sizes.append(n_calibrating)
         batches = detector.calibration_.p_values(scores).reshape(-1, BATCH)
         discoveries.append(float(np.mean([benjamini_hochberg(batch, FDR).any() for batch in batches])))
-    return {"rates": rates, "bounds": bounds, "exact": exact, "kinds": kinds, "discoveries": discoveries}
+    return {
+        "rates": rates,
+        "bounds": bounds,
+        "exact": exact,
+        "kinds": kinds,
+        "n_calibrating": sizes,
+        "discoveries": discoveries,
+    }
 
 
 def run(store: CellStore, n_jobs: int, names: Sequence[str] = tuple(DETECTORS)) -> list[dict[str, Any]]:

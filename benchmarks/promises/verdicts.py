@@ -112,8 +112,10 @@ def _judge(record: Mapping[str, Any], at: int, alpha: float) -> Verdict:
     n, fits = record["n"], len(rates)
     mean = float(rates.mean())
     # Few fits may lie close together by chance: rates vary at least as those of an exact calibration.
-    r = n_attainable(n, alpha)
-    error = max(float(rates.std(ddof=1)), float(beta(r, n + 1 - r).std())) / math.sqrt(fits)
+    m = min(record["n_calibrating"])
+    r = n_attainable(m, alpha)
+    spread = float(beta(r, m + 1 - r).std()) if r else 0.0
+    error = max(float(rates.std(ddof=1)), spread) / math.sqrt(fits)
     # What was trimmed may have been nominal: the promise is for that much more.
     asked = alpha + TRIMMED.get(record["detector"], 0.0)
     n_exceeded = sum(rate > bound for rate, bound in claims)

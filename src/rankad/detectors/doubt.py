@@ -5,18 +5,21 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from rankad._arrays import Floats
 from rankad.copies import count_places
 from rankad.ranks import auto_neighbors
 
 if TYPE_CHECKING:
     from rankad.neighbors import Neighbors
 
-__all__ = ["few_places", "is_in_doubt", "most_in_a_place", "warn_of_split"]
+__all__ = ["few_different", "few_places", "is_in_doubt", "most_in_a_place", "warn_of_split"]
 
 # Half of fewer rows would be too few to train on; of more, chance averages out.
 _FEW_ROWS, _MANY_ROWS = 100, 500
-# Rows must lie in at least so many places, as a share of them.
-_FEWEST_PLACES = 2 / 3
+# Few rows must lie in at least so many places, and many rows must be different, as a share of them.
+_FEWEST_PLACES, _FEWEST_DIFFERENT = 2 / 3, 1 / 10
 
 
 def is_in_doubt(n: int) -> bool:
@@ -41,6 +44,28 @@ def few_places(neighbors: Neighbors) -> str | None:
     if n_places >= _FEWEST_PLACES * n:
         return None
     return f"{n} rows lie in only {n_places} places: many are equal, or nearly so, and far from all others"
+
+
+def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
+    """Return why a split is better if many rows are nearly all copies of a few; else None.
+
+    What is said of such rows left out differs by more than these few differ from one another, so that the
+    threshold lies below nearly all of them: 1,000 rows of six random bits had 1.6 % false alarms for 10 %.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    neighbors : Neighbors
+        Of every row among the others.
+    """
+    n = len(rows)
+    n_copies = np.count_nonzero(neighbors.distances[:, 0] == 0)
+    if n < _MANY_ROWS or n_copies < (1 - _FEWEST_DIFFERENT) * n:
+        return None
+    n_different = len(np.unique(rows, axis=0))
+    if n_different > _FEWEST_DIFFERENT * n:
+        return None
+    return f"only {n_different} of {n} rows are different"
 
 
 def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:

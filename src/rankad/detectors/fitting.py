@@ -10,7 +10,7 @@ import numpy as np
 from rankad._arrays import LARGEST, Floats, Ints
 from rankad.calibration import Calibration, Kind
 from rankad.detectors import sizes
-from rankad.detectors.doubt import few_places, is_in_doubt
+from rankad.detectors.doubt import few_different, few_places, is_in_doubt
 from rankad.detectors.left_out import LeftOut
 from rankad.detectors.parts import MixturePlan, near_unit
 from rankad.detectors.plan import Plan
@@ -221,8 +221,10 @@ def _doubt(task: FitTask, n_parts: int, own: Floats, left_out: Floats, neighbors
     averages out, and so it does over several parts. Where rows share a few places, these decide for all.
     """
     n = len(own)
-    if not is_in_doubt(n) or not task.can_be_split:
+    if not task.can_be_split:
         return None
+    if not is_in_doubt(n):
+        return few_different(task.rows, neighbors)
     n_lost = np.count_nonzero(left_out < own.min()) if n_parts == 1 else 0
     if n_lost > _MOST_LOST * n:
         return (

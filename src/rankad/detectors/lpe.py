@@ -119,8 +119,10 @@ class _LocalDensityDetector(CalibratedDetector):
                 center, scale = fit_scaling(rest, self.scaling, len(rows))
                 if share > max(_MAIN, _OUTLIER**2 / len(rows)):
                     # A column of a few huge values has a deviation of their size over the root of n: with one
-                    # row less, what would tie with rows to come is not to come out above them.
-                    scale = scale * (1 - 1 / len(rows))
+                    # row less, what would tie with rows to come is not to come out above them. Columns that
+                    # no longer vary are in the unit that they have for rows to come.
+                    varies = rest.min(axis=0) < rest.max(axis=0)
+                    scale = np.where(varies, scale * (1 - 1 / len(rows)), scale)
                 scaling = Scaling(center, scale)
                 scores[i] = self._density(scaling.apply(rest), scaling.apply(rows[i : i + 1]))[0]
         kind: Kind = "leave-one-out" if others is None else "split"
