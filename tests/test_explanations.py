@@ -3,6 +3,7 @@
 import math
 import time
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -564,7 +565,7 @@ def test_what_cannot_be_explained_is_an_error(quick_rankad, nominal):
         explain(KLPE().fit(nominal), nominal)
     with pytest.raises(ValueError, match=r"not fitted"):
         quick_rankad().explain(nominal)
-    del detector.nominal_rows_
+    detector.model_ = replace(detector.model_, nominal_rows=None)
     with pytest.raises(ValueError, match=r"no nominal rows to explain by: it was saved without them"):
         detector.explain(nominal)
 

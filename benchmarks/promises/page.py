@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.promises.cells import ALPHAS, BATCH, DETECTORS, FDR, N_FRESH
+from benchmarks.promises.cells import ALPHAS, BATCH, DETECTORS, FDR, FRESH_PER_ROW, N_FRESH
 from benchmarks.promises.laws import LAWS
 from benchmarks.promises.verdicts import Discoveries, Verdict
 from rankad.experiments.cells import versions, write_atomically
@@ -44,7 +44,8 @@ def write(out: Path, judged: Sequence[Verdict], discoveries: Sequence[Discoverie
         "# Promises",
         f"False alarms asked for and obtained on {len(LAWS)} laws of nominal rows, many of them made up to "
         f"break the promise. Each cell is the mean over independent fits, each on its own sample and judged "
-        f"by {N_FRESH:,} fresh rows; ± is one standard error of that mean, or what an exact calibration's "
+        f"by {N_FRESH:,} fresh rows, or {FRESH_PER_ROW} times as many as were fitted on where "
+        f"that is more; ± is one standard error of that mean, or what an exact calibration's "
         f"would be where that is more. `exact` is what an exact calibration of the same scorers obtains, by "
         f"as many rows drawn anew: where rows are discrete it can be far below what is asked for, since ties "
         f"are never broken to raise an alarm. `most` is the largest rate of a single fit, `above` how many "

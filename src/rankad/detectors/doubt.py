@@ -51,6 +51,7 @@ def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
 
     What is said of such rows left out differs by more than these few differ from one another, so that the
     threshold lies below nearly all of them: 1,000 rows of six random bits had 1.6 % false alarms for 10 %.
+    The most frequent row does not count: one that is most of the sample is no alarm.
 
     Parameters
     ----------
@@ -62,10 +63,10 @@ def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
     n_copies = np.count_nonzero(neighbors.distances[:, 0] == 0)
     if n < _MANY_ROWS or n_copies < (1 - _FEWEST_DIFFERENT) * n:
         return None
-    n_different = len(np.unique(rows, axis=0))
-    if n_different > _FEWEST_DIFFERENT * n:
+    times = np.unique(rows, axis=0, return_counts=True)[1]
+    if len(times) - 1 > _FEWEST_DIFFERENT * (n - times.max()):
         return None
-    return f"only {n_different} of {n} rows are different"
+    return f"only {len(times)} of {n} rows are different"
 
 
 def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:

@@ -23,6 +23,9 @@ from rankad.scorer import KernelScorer
 
 __all__ = ["KernelLeftOut", "LeftOut"]
 
+# Units whose logarithms differ by more than this are of another size.
+_OTHER_UNIT = 1.0
+
 
 class KernelLeftOut(NamedTuple):
     """RankSVM's scores of training rows left out, and whether all fits converged."""
@@ -117,10 +120,17 @@ class LeftOut:
     def by_mixture(self, plan: MixturePlan, mixture: GaussianMixture) -> Floats:
         """Return how likely training rows are by mixtures of the rows outside their fold.
 
-        Nowhere more likely than by the final mixture. Where a fold holds the only huge value of a column, the
-        others have another unit there, by which all rows are likelier; rows to come are not measured by it.
+        Where a fold holds the only huge value of a column, the others have another unit there, by which all
+        rows are likelier; rows to come are not measured by it. Such a fold's rows are no more likely than by
+        the final mixture.
         """
         rows = self.task.rows
         many = len(rows) >= sizes.MIXTURE_OF_MANY
         parts = self.task.deal(sizes.MIXTURE_FOLDS if many else sizes.CALIBRATION_FOLDS)
-        return np.minimum(plan.left_out(rows, parts, self.task.in_parallel), mixture.score(rows))
+        scores = plan.left_out(rows, parts, self.task.in_parallel)
+        final, unit = mixture.score(rows), plan.unit(rows)
+        for held in parts:
+            shift = np.abs(np.log(plan.unit(np.delete(rows, held, axis=0), len(rows)) / unit))
+            if shift.max() > _OTHER_UNIT:
+                scores[held] = np.minimum(scores[held], final[held])
+        return scores

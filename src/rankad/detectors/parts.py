@@ -110,6 +110,11 @@ class MixturePlan(NamedTuple):
         owners = nearest_neighbors(centers, 1, scaled).indices[:, 0]
         return fit_mixture(scaled, owners).in_units(*scaling)
 
+    @staticmethod
+    def unit(rows: Floats, n_all: int | None = None) -> Floats:
+        """Return the unit of each column that a mixture of these rows is measured in, of shape (d,)."""
+        return fit_scaling(rows, "standard", n_all).scale
+
     def left_out(self, rows: Floats, parts: list[Ints], in_parallel: Callable[..., list[Floats]]) -> Floats:
         """Return what mixtures made without a part of the rows say of these, part by part."""
 

@@ -103,7 +103,7 @@ class RankAD(CalibratedDetector):
         The share of rows that may be anomalies, from 0 to below 0.5. That share of the rows is left out:
         those farthest from their K-th nearest neighbour (on standardized columns, unless `scaling` is None),
         with a K so large that no cluster of suspects can vouch for itself. The promise changes: if they were
-        nominal after all, as many more false alarms are raised, up to ``alpha + trim`` in all (see
+        nominal after all, as many more false alarms are raised, about ``alpha + trim`` in all (see
         `false_alarm_bound`); more where whole clusters of a few rows are left out. "auto" is for when nobody
         knows the share: the fifth that is most suspicious among all rows does not train, but calibrates like
         the others, so that about `alpha` of normal rows are false alarms as ever, or fewer. If there were
