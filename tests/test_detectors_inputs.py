@@ -664,3 +664,11 @@ def test_one_row_is_a_list_of_it(build, nominal):
         with pytest.raises(ValueError, match=f"one row is {said}, one column"):
             detector.predict(row)
     assert detector.predict([nominal[0]]).shape == (1,)
+
+
+@pytest.mark.parametrize("name", ["ranks_", "scorer_", "selection_", "calibration_"])
+def test_a_fitted_attribute_that_is_not_there_is_named(name):
+    detector = RankAD()
+    assert not hasattr(detector, name)
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+        getattr(detector, name)

@@ -18,7 +18,8 @@ __all__ = ["few_different", "few_places", "is_in_doubt", "most_in_a_place", "war
 
 # Half of fewer rows would be too few to train on; of more, chance averages out.
 _FEW_ROWS, _MANY_ROWS = 100, 500
-# Few rows must lie in at least so many places, and many rows must be different, as a share of them.
+# A split is better where few rows lie in fewer places than the first share of them, or where no more than the
+# second share of many rows are different.
 _FEWEST_PLACES, _FEWEST_DIFFERENT = 2 / 3, 1 / 10
 
 

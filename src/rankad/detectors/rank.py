@@ -445,11 +445,6 @@ class RankAD(CalibratedDetector):
     def _score(self, rows: Floats) -> Floats:
         return self.model_.scorer.score(rows, n_jobs=self.n_jobs)
 
-    @property
-    def calibration_(self) -> Calibration:  # type: ignore[override]
-        """The nominal scores that p-values refer to."""
-        return self.model_.calibration
-
     def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
         self.model_ = self.model_.compared_with(calibration, fresh=fresh)
 
@@ -549,8 +544,10 @@ def _from_model(name: str) -> property:
     """Return a fitted attribute that is read from the model; there is none where the model has none."""
 
     def read(detector: RankAD) -> Any:
-        value = getattr(detector.model_, name)
-        if value is None and name != "selection":
+        model = detector.__dict__.get("model_")
+        value = getattr(model, name, None)
+        # Only the table of trials may be None in a fitted detector.
+        if model is None or (value is None and name != "selection"):
             raise AttributeError(f"{type(detector).__name__!r} object has no attribute '{name}_'")
         return value
 
