@@ -27,7 +27,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(TEST_ENV) ## run the demonstration
-	$(PY) -m rankad.demo
+	$(PY) -m rankad.experiments.breast_cancer
 
 experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 20 minutes)
 	$(BIN)/rankad reproduce all --out docs/reproduction

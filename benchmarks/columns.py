@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 from scipy.stats import norm
 
-from rankad import RankAD
-from rankad.tables import ColumnWarning, TableDetector, Untyped
+from rankad import RankAD, TableDetector
+from rankad.tables import ColumnWarning, Untyped
 
 ALPHAS = (0.1, 0.05, 0.01)
-# A row left out counts for a third of an independent one: see `rankad.calibration`.
+# A row left out counts for a third of an independent one: see `rankad.stages.calibration`.
 WORTH = 1 / 3
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 
 __all__ = ["latencies", "peak_memory", "repeat_seconds", "reset_peak", "resident", "seconds"]
 

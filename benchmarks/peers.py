@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import parallel_config
 
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 
 __all__ = ["KNN", "METHODS", "NOTES", "ONE_CLASS_SVM", "RANKAD", "Detector", "Method"]
 

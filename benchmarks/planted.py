@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankad import RankAD
-from rankad._arrays import Floats, Ints
+from rankad._base.arrays import Floats, Ints
 
 _MOST_ROWS, _TESTED = 2_000, 200
 

@@ -21,11 +21,11 @@ from benchmarks.measure import seconds
 from benchmarks.process import run_job
 from benchmarks.settings import Bench
 from benchmarks.text import amount
-from rankad._arrays import Floats
-from rankad._simd import NEAREST, POLYNOMIAL, Vectors, lanes
+from rankad._base.arrays import Floats
+from rankad._loops.simd import NEAREST, POLYNOMIAL, Vectors, lanes
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.results import Table
-from rankad.scorer import KernelScorer
+from rankad.scorers.kernel import KernelScorer
 
 __all__ = ["blocked_numpy", "flops", "instructions", "measure", "run", "table"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rankad._arrays import Bools, Floats
+from rankad._base.arrays import Bools, Floats
 from rankad.experiments.datasets import load_dataset
 
 __all__ = ["HELD_OUT", "JITTER", "prepare", "repeated", "test_rows", "training_rows"]

@@ -18,7 +18,7 @@ from benchmarks.process import run_job
 from benchmarks.rows import test_rows, training_rows
 from benchmarks.settings import Bench
 from benchmarks.text import show, threads_name
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.measures import auc
 from rankad.experiments.results import Table

@@ -15,7 +15,7 @@ from benchmarks.process import run_job
 from benchmarks.rows import training_rows
 from benchmarks.settings import Bench
 from benchmarks.text import amount, bytes_text, seconds_text
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.results import Table
 

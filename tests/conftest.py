@@ -10,7 +10,7 @@ import pytest
 
 import modelfile_cases
 from rankad import KLPE, EpsilonLPE, RankAD
-from rankad.detectors import sizes
+from rankad.fitting import sizes
 
 # The cheapest RankAD that still goes through every stage but selection: there is one trial.
 QUICK = {"landmarks": 20, "scaling": "standard", "bandwidth": "D_K", "C": 0.1, "random_state": 0}

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 import polars
 
-from rankad import RankAD
-from rankad.nearfield import NearField
-from rankad.tables import TableDetector
+from rankad import RankAD, TableDetector
+from rankad.scorers.nearfield import NearField
 
 _UNITS = np.array([1.0, 30.0, 0.01])
 

@@ -1152,3 +1152,25 @@ def typed_times(rng):
 @table
 def typed_dates(rng):
     return one([t.date() for t in moments(rng)], "time", typed=True)
+
+
+@table
+def words_in_several_spellings(rng):
+    return one(rng.choice(["Eco", "eco", "ECO", "full"], size=N).tolist(), "category!")
+
+
+@table
+def words_with_spaces_after_them(rng):
+    return one(rng.choice(["red", "red ", "dark blue", "dark  blue"], size=N).tolist(), "category!")
+
+
+@table
+def versions_by_name(rng):
+    versions = rng.choice(["1.2", "1.3", "2.0", "2.1", "3.4"], size=N).tolist()
+    return Table({"firmware": Column(versions, "category!"), "x": Column(floats(rng), "number")})
+
+
+@table
+def references_in_six_digits(rng):
+    numbers = rng.integers(100_000, 200_000, size=N).tolist()
+    return Table({"ref": Column(numbers, "id!"), "x": Column(floats(rng), "number")})

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankad.scorer import KernelScorer
+from rankad.scorers.kernel import KernelScorer
 
 # The benchmarks are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

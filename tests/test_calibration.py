@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import oracles
-from rankad.calibration import Calibration, beta_bound, covering_bound
+from rankad.stages.calibration import Calibration, beta_bound, covering_bound
 
 KINDS = ("split", "cross-fit", "leave-one-out", "in-sample")
 

@@ -14,11 +14,11 @@ import rankad
 from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_text, save_without_rows
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector, load
 from rankad.cli import example
-from rankad.cli.pages import Views
-from rankad.detectors import sizes
+from rankad.fitting import sizes
+from rankad.io.files import open_table
 from rankad.modelfile import read_card
+from rankad.report.gathering import Views
 from rankad.tables import Untyped
-from rankad.tables.files import open_table
 
 
 @pytest.fixture(scope="module")

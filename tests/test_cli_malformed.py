@@ -21,8 +21,8 @@ import rankad.cli
 from cli_cases import QUICK as ONE_TRIAL
 from cli_cases import call
 from rankad import RankAD, TableDetector
+from rankad.io.files import open_table
 from rankad.tables import Untyped
-from rankad.tables.files import open_table
 
 # Far more than any case takes, on whatever machine.
 SECONDS = 30

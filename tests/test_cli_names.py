@@ -12,7 +12,7 @@ from cli_cases import QUICK, call
 from modelfile_cases import with_header
 from rankad import RankAD, TableDetector
 from rankad.cli.explain import _apart
-from rankad.cli.words import oddity
+from rankad.explanations.sentences import oddity
 from rankad.tables import Strange
 
 # Words that rankad has words of its own for, separators of its own sentences, and signs that it rewrites.

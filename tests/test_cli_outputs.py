@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from cli_cases import call, make_files
-from rankad.cli.model import threads
+from rankad.scoring.loading import threads
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,10 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(copies, capsys, tmp_path,
     out = tmp_path / ("out.html" if command == "report" else "out.csv")
     # A run that is killed cannot clear up, and its process is gone.
     monkeypatch.setattr("os.getpid", lambda: 2**22 + 1)
-    monkeypatch.setattr("rankad._files.UnfinishedFile.abandon", lambda self: None)
-    monkeypatch.setattr("rankad._files.put_in_place", lambda *_: (_ for _ in ()).throw(OSError("killed")))
+    monkeypatch.setattr("rankad._base.files.UnfinishedFile.abandon", lambda self: None)
+    monkeypatch.setattr(
+        "rankad._base.files.put_in_place", lambda *_: (_ for _ in ()).throw(OSError("killed"))
+    )
     assert call(capsys, *commands(*copies, out)[command]).status == 1
     assert [path.name for path in tmp_path.glob(".rankad-*.tmp")] != []
     monkeypatch.undo()

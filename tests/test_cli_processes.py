@@ -12,11 +12,11 @@ import pytest
 
 import rankad
 from cli_cases import ENVIRONMENT, SCRIPT, call, make_files, read_text
-from rankad.tables.files import open_table
+from rankad.io.files import open_table
 
 # Read tables in small batches, so that there is something to be killed in.
 SMALL = """
-from rankad.tables.files import open_table
+from rankad.io.files import open_table
 open_table.__kwdefaults__["batch_bytes"] = 2_000
 """
 N_KILLS = 2
@@ -120,7 +120,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(files, capsys, tmp_path
     assert not out.exists()
     said = call(capsys, "score", table, "--model", files.model, "--out", out, "--resume")
     assert said.status == 0
-    assert said.err.startswith("Going on after ")
+    assert said.err.startswith("Resuming after ")
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["long.csv", "out.csv", "whole.csv"]
 

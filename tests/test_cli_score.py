@@ -17,8 +17,8 @@ import rankad
 from cli_cases import QUICK, call, cells, make_files, read_text
 from rankad import RankAD
 from rankad.cli import scoring
-from rankad.tables import files as table_files
-from rankad.tables.files import open_table
+from rankad.io import files as table_files
+from rankad.io.files import open_table
 
 
 @pytest.fixture(scope="module")
@@ -406,7 +406,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(files, capsys, tmp_path, m
     as_before()
     said, out = score(capsys, files, tmp_path, *options, "--resume", out=f"out.{suffix}")
     assert said.status == 0
-    assert said.err.startswith("Going on after ")
+    assert said.err.startswith("Resuming after ")
     assert out.read_bytes() == whole.read_bytes()
     assert said.out.startswith("120 rows, ")
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"out.{suffix}", f"whole.{suffix}"]
@@ -465,7 +465,9 @@ def test_a_table_that_was_edited_where_it_was_read_does_not_go_on(
     said, out = score(capsys, files, tmp_path, "--resume", *options, table=table)
     assert said.status == 1
     assert said.err.count("\n") == 1
-    anew = r"(was changed since .*\.part was begun|was begun with something else).* To begin anew, remove"
+    anew = (
+        r"(was changed since .*\.part was started|was started with different inputs).* To start over, remove"
+    )
     # Counting discoveries reads all of the file, and so finds by itself that gzip's checksum is wrong.
     assert re.search(f"{anew}|CRC check failed" if suffix == "csv.gz" and options else anew, said.err)
     assert not out.exists()

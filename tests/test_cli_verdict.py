@@ -11,10 +11,10 @@ import pytest
 
 import rankad
 from cli_cases import call, cells, make_files, read_text, save_without_rows
-from rankad.cli.pages import Course
-from rankad.cli.words import reason_text
-from rankad.decisions import benjamini_hochberg
-from rankad.tables.files import open_table
+from rankad.alarms.decisions import benjamini_hochberg
+from rankad.explanations.sentences import reason_text
+from rankad.io.files import open_table
+from rankad.report.gathering import Course
 from test_cli_score import interrupted_after
 
 
@@ -160,7 +160,7 @@ def test_a_reason_says_what_is_strange_and_what_would_have_to_change(files, caps
 
 
 def test_reasons_are_bounded_and_say_so(files, hot, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("rankad.cli.answers.MOST_REASONS", 7)
+    monkeypatch.setattr("rankad.scoring.answers.MOST_REASONS", 7)
     monkeypatch.setitem(open_table.__kwdefaults__, "batch_bytes", 1_000)
     out = tmp_path / "out.csv"
     call(capsys, "score", hot, "--model", files.model, "--out", out, "--reasons", "--prefix", "rankad_")

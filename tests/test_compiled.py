@@ -7,7 +7,7 @@ import sys
 import pytest
 
 MODULE = """
-from rankad._compiled import compiled
+from rankad._loops.cache import compiled
 
 @compiled
 def add(a, b):

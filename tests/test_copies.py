@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from rankad import KLPE, EpsilonLPE, RankAD
-from rankad.copies import count_places, find_repeats, row_variates
+from rankad.stages.copies import count_places, find_repeats, row_variates
 
 
 def rows_of(n, d=3, seed=0):

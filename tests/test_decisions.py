@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankad.decisions import alarms_at_level, benjamini_hochberg
+from rankad.alarms.decisions import alarms_at_level, benjamini_hochberg
 
 
 def test_a_level_is_a_comparison():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from rankad import demo
+from rankad.experiments import breast_cancer as demo
 
 
 def test_outcomes_by_hand():

@@ -13,9 +13,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import oracles
 from conftest import ALONE
 from rankad import KLPE, EpsilonLPE, RankAD
-from rankad.detectors import selecting, sizes
-from rankad.kernels import choose_landmarks
-from rankad.selection import folds
+from rankad.fitting import selecting, sizes
+from rankad.stages.kernels import choose_landmarks
+from rankad.stages.selection import folds
 
 # Nothing to select.
 ONE_TRIAL = {"scaling": "standard", "bandwidth": "D_K", "C": 0.1}
@@ -591,7 +591,7 @@ def test_folds_draw_landmarks_by_the_names_of_their_rows_and_the_final_seed(monk
         calls.append((rows, seed, names))
         return choose_landmarks(rows, n_landmarks, method, seed=seed, names=names)
 
-    monkeypatch.setattr("rankad.detectors.ranker.choose_landmarks", recorded)
+    monkeypatch.setattr("rankad.fitting.ranker.choose_landmarks", recorded)
     RankAD(**{**ONE_TRIAL, "scaling": None}, landmarks=20, n_jobs=1, random_state=0).fit(rows)
     (_, seed, everyone), *of_folds = calls
     np.testing.assert_array_equal(everyone, np.arange(100))

@@ -9,11 +9,11 @@ from sklearn.ensemble import IsolationForest
 
 import oracles
 from rankad import KLPE, RankAD, TableDetector, load
-from rankad.calibration import Calibration
-from rankad.detectors import sizes, trimming
-from rankad.detectors.own_rows import own_p_values, with_suspects
-from rankad.detectors.trimming import mean_distance, most_suspicious, suspicion
-from rankad.volumes import chance_of
+from rankad.alarms.chance import chance_of
+from rankad.fitting import sizes, trimming
+from rankad.fitting.own_rows import own_p_values, with_suspects
+from rankad.fitting.trimming import mean_distance, most_suspicious, suspicion
+from rankad.stages.calibration import Calibration
 
 QUICK = {"scaling": "standard", "bandwidth": "D_K", "C": 0.1, "landmarks": 50, "random_state": 0}
 SPLIT = pytest.mark.filterwarnings("ignore:Calibrated by a split")

@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 import oracles
-from rankad import KLPE, RankAD, nearfield
-from rankad._simd import near_distances
-from rankad.detectors import ranker, sizes
-from rankad.detectors.ranker import PreparedRows, Recipe
-from rankad.nearfield import NearField
+from rankad import KLPE, RankAD
+from rankad._loops.simd import near_distances
+from rankad.fitting import ranker, sizes
+from rankad.fitting.ranker import PreparedRows, Recipe
+from rankad.scorers import nearfield
+from rankad.scorers.nearfield import NearField
 
 
 def rows_of(n, d=3, seed=11):

@@ -8,10 +8,10 @@ from scipy.stats import beta, binom
 
 import oracles
 from rankad import RankAD
-from rankad.calibration import Calibration, beta_bound, covering_bound
-from rankad.detectors import sizes, trimming
-from rankad.detectors.trimming import suspects
-from rankad.neighbors import nearest_neighbors
+from rankad.fitting import sizes, trimming
+from rankad.fitting.trimming import suspects
+from rankad.stages.calibration import Calibration, beta_bound, covering_bound
+from rankad.stages.neighbors import nearest_neighbors
 
 QUICK = {"scaling": "standard", "bandwidth": "D_K", "C": 0.1, "landmarks": 50, "random_state": 0}
 

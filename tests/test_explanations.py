@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from rankad import KLPE, RankAD
-from rankad.changes import Mover
-from rankad.explanations import explain
-from rankad.scaling import Scaling
-from rankad.typical import NominalRows
+from rankad.explanations.changes import Mover
+from rankad.explanations.explaining import explain
+from rankad.explanations.typical import NominalRows
+from rankad.stages.scaling import Scaling
 
 
 def correlated(n, d, seed=0):

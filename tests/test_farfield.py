@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import oracles
-from rankad.farfield import ColumnRanges
+from rankad.scorers.farfield import ColumnRanges
 
 HUGE = 1.7e308
 

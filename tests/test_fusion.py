@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial import cKDTree
 
 from rankad import RankAD
-from rankad.detectors import fitting
-from rankad.detectors.parts import near_left_out, near_unit
-from rankad.fusion import FusedScorer, Units, fuse, units_of
+from rankad.fitting import pipeline as fitting
+from rankad.fitting.parts import near_left_out, near_unit
+from rankad.scorers.fusion import FusedScorer, Units, fuse, units_of
 
 # ---------------------------------------------------------------------------------------------- soft minimum
 

@@ -6,8 +6,9 @@ from scipy import linalg
 from sklearn.cluster import KMeans
 
 import oracles
-import rankad.kernels
-from rankad.kernels import (
+import rankad.stages.kernels
+from rankad.scorers.kernel import KernelScorer
+from rankad.stages.kernels import (
     TOLERANCE,
     KernelMap,
     _draw,
@@ -19,7 +20,6 @@ from rankad.kernels import (
     choose_landmarks,
     rbf_kernel,
 )
-from rankad.scorer import KernelScorer
 
 # A kernel value this small may count as zero.
 NEGLIGIBLE_VALUE = 1.1e-20
@@ -190,8 +190,10 @@ def test_kmeans_is_that_of_scikit_learn(d, many):
 
 def test_kmeans_ends_early_where_nothing_moves(monkeypatch):
     rounds = []
-    real = rankad.kernels._nearest_centers
-    monkeypatch.setattr(rankad.kernels, "_nearest_centers", lambda *given: rounds.append(1) or real(*given))
+    real = rankad.stages.kernels._nearest_centers
+    monkeypatch.setattr(
+        rankad.stages.kernels, "_nearest_centers", lambda *given: rounds.append(1) or real(*given)
+    )
     rows = np.repeat([[0.0], [10.0]], 5, axis=0) + np.tile(np.arange(5.0), 2)[:, None] / 10
     np.testing.assert_allclose(_k_means(rows, rows[[0, 9]]), [[0.2], [10.2]])
     assert len(rounds) == 2

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import oracles
-from rankad import _counts
-from rankad.levels import TAIL_CUTS, count_pairs, disagreement, quantize, resolve_cuts
+from rankad._loops import counts as _counts
+from rankad.stages.levels import TAIL_CUTS, count_pairs, disagreement, quantize, resolve_cuts
 
 # --------------------------------------------------------------------------------------------- quantizing
 

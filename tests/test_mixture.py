@@ -8,9 +8,9 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from rankad.detectors.parts import MixturePlan
-from rankad.mixture import GaussianMixture, fit_mixture, n_gaussians
-from rankad.scaling import fit_scaling
+from rankad.fitting.parts import MixturePlan
+from rankad.scorers.mixture import GaussianMixture, fit_mixture, n_gaussians
+from rankad.stages.scaling import fit_scaling
 
 
 def rows_of(n, d, seed=0):
@@ -153,6 +153,19 @@ def test_left_out_scores_are_those_of_mixtures_of_the_others():
     for held in parts:
         kept = np.setdiff1d(np.arange(90), held)
         np.testing.assert_array_equal(found[held], plan.fit(rows[kept], kept, 90).score(rows[held]))
+
+
+def test_scores_are_relative_to_the_median_row():
+    """What says how likely rows are in general is a constant, which folds do not share."""
+    rows, plan = rows_of(90, 3), MixturePlan(4, 5)
+    mixture = plan.fit(rows, np.arange(90))
+    assert abs(np.median(mixture.score(rows))) < 1e-9
+    # Indicators of which no Gaussian has more than one have next to no variance, and densities are huge.
+    cells = np.repeat(np.arange(4), 50)
+    bits = np.column_stack([np.random.default_rng(0).normal(size=200), np.eye(4)[cells]])
+    for many in (1, 4):
+        of_bits = MixturePlan(many, 5).fit(bits, np.arange(200))
+        assert abs(np.median(of_bits.score(bits))) < 1e-9
 
 
 def test_rows_that_break_a_relation_are_told():

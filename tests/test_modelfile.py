@@ -20,9 +20,9 @@ from sklearn.exceptions import NotFittedError
 import modelfile_cases as cases
 import rankad
 from rankad import KLPE, EpsilonLPE, ModelFileError, RankAD, TableDetector, load
-from rankad.detectors import sizes
+from rankad.fitting import sizes
 from rankad.modelfile import read_card, save
-from rankad.selection import SelectionTable
+from rankad.stages.selection import SelectionTable
 
 ALPHAS = (0.2, 0.05, 0.02)
 

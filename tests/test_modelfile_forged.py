@@ -200,6 +200,7 @@ def test_arrays_that_do_not_fit_are_refused_even_if_signed(model_bytes, name, ch
     ("name", "change", "reason"),
     [
         ("near.rows", lambda a: None, "lacks the array 'near.rows'"),
+        ("nominal_rows", lambda a: None, "has a near field, but no nominal rows"),
         ("near.rows", lambda a: a[:, :2], r"shape \(320, 2\) where \(320, 3\) is needed"),
         ("near.rows", lambda a: a[:1], "its near field has 6 hubs among 1 rows"),
         ("near.rows", lambda a: a[:0], "its near field has 6 hubs among 0 rows"),

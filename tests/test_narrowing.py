@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rankad import RankAD
-from rankad.detectors import selecting
-from rankad.detectors.narrowing import narrow_others, narrowed, shuffled_cells
-from rankad.scaling import fit_scaling
+from rankad.fitting import selecting
+from rankad.fitting.narrowing import narrow_others, narrowed, shuffled_cells
+from rankad.stages.scaling import fit_scaling
 
 
 def distances(left, right):

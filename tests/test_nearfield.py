@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from rankad import _simd
-from rankad._simd import NEAR, in_groups, nearest_hubs
-from rankad.nearfield import _VISITED, NearField, _few_copies
+from rankad._loops import simd as _simd
+from rankad._loops.simd import NEAR, in_groups, nearest_hubs
+from rankad.scorers.nearfield import _VISITED, NearField, _few_copies
 
 PLAIN = np.ones(3)
 

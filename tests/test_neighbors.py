@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import oracles
-import rankad.neighbors
-from rankad.neighbors import (
+import rankad.stages.neighbors
+from rankad.stages.neighbors import (
     Neighbors,
     nearest_neighbors,
     neighbors_among,
@@ -244,7 +244,7 @@ def test_neighbors_among_some_rows_in_units_of_their_own(name):
 @pytest.fixture
 def searched(count_scans):
     """Count the rows whose list proves too short."""
-    return count_scans(rankad.neighbors)
+    return count_scans(rankad.stages.neighbors)
 
 
 def test_no_row_is_searched_for_where_the_lists_are_long_enough(searched):
@@ -418,14 +418,14 @@ def test_split_means_of_many_random_rows(n_jobs):
 @pytest.fixture
 def asked_again(monkeypatch):
     """Count the rows that are asked for a second time."""
-    real, numbers = rankad.neighbors.nearest_neighbors, []
+    real, numbers = rankad.stages.neighbors.nearest_neighbors, []
 
     def counting(reference, k, queries=None, **options):
         if queries is not None:
             numbers.append(len(queries))
         return real(reference, k, queries, **options)
 
-    monkeypatch.setattr(rankad.neighbors, "nearest_neighbors", counting)
+    monkeypatch.setattr(rankad.stages.neighbors, "nearest_neighbors", counting)
     return numbers
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.quality import comparison, one_table
-from rankad.detectors import sizes
 from rankad.experiments.datasets import Dataset
 from rankad.experiments.measures import auc
+from rankad.fitting import sizes
 
 
 def _dataset(n_nominal, n_anomalies, seed=0):

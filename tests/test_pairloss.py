@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from rankad.pairloss import HingeShape, PairLoss, smoothed_hinge, squared_hinge
+from rankad.stages.pairloss import HingeShape, PairLoss, smoothed_hinge, squared_hinge
 
 # The package's hinge and its twin. The dyadic widths put both kinks on multiples of 1/4.
 HINGES = {

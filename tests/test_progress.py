@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rankad import _progress
+from rankad._base import progress as _progress
 
 TRIALS = ["D_K", "2 D_K"]
 LINE = re.compile(r"rankad (\w+): (\d+) of (\d+), \d+ s left")

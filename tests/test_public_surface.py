@@ -21,6 +21,8 @@ PUBLIC = [
     "TableDetector",
     "__version__",
     "load",
+    "score_batch",
+    "score_file",
 ]
 
 

@@ -31,8 +31,8 @@ from benchmarks.quality import (
     spread,
     synthetic,
 )
-from rankad.detectors import sizes
 from rankad.experiments.datasets import Dataset, DatasetError
+from rankad.fitting import sizes
 
 
 def _rows(n_nominal, n_anomalies, seed=0, d=3):

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 import oracles
-from rankad.neighbors import nearest_neighbors, radius_counts, random_halves, split_means
-from rankad.ranks import auto_neighbors, density_ranks, knn_statistic, neighbors_needed, resampled_ranks
+from rankad.stages.neighbors import nearest_neighbors, radius_counts, random_halves, split_means
+from rankad.stages.ranks import (
+    auto_neighbors,
+    density_ranks,
+    knn_statistic,
+    neighbors_needed,
+    resampled_ranks,
+)
 
 STATISTICS = ("kth", "mean", "centred")
 

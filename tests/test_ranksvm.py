@@ -5,10 +5,10 @@ import pytest
 from scipy.optimize import minimize
 
 import oracles
-import rankad.ranksvm
-from rankad.kernels import KernelMap
-from rankad.pairloss import PairLoss, smoothed_hinge, squared_hinge
-from rankad.ranksvm import solve_path, solve_ranksvm
+import rankad.stages.ranksvm
+from rankad.stages.kernels import KernelMap
+from rankad.stages.pairloss import PairLoss, smoothed_hinge, squared_hinge
+from rankad.stages.ranksvm import solve_path, solve_ranksvm
 
 HINGES = {
     "squared": (squared_hinge(), oracles.SquaredHinge()),
@@ -232,14 +232,14 @@ def test_path_is_lazy():
 @pytest.fixture
 def hessians(monkeypatch):
     """Record of every Hessian that is formed its features, itself and its largest diagonal entry."""
-    real, formed = rankad.ranksvm._hessian, []
+    real, formed = rankad.stages.ranksvm._hessian, []
 
     def recording(Z, at, C, *out):
         hessian = real(Z, at, C, *out)
         formed.append((Z, hessian.copy(), float(hessian.diagonal().max())))
         return hessian
 
-    monkeypatch.setattr(rankad.ranksvm, "_hessian", recording)
+    monkeypatch.setattr(rankad.stages.ranksvm, "_hessian", recording)
     return formed
 
 
@@ -260,7 +260,7 @@ def test_hessians_of_small_curvature_are_single(hessians, hinge, factor):
     np.testing.assert_allclose(np.tril(hessians[0][1]), np.tril(exact), rtol=0, atol=atol)
     for features, _, largest in hessians:
         np.testing.assert_allclose(features, Z, rtol=1e-6, atol=1e-12)
-        assert largest <= rankad.ranksvm._SINGLE_LIMIT
+        assert largest <= rankad.stages.ranksvm._SINGLE_LIMIT
 
 
 @pytest.mark.parametrize("hinge", HINGES)
@@ -270,8 +270,8 @@ def test_hessians_are_double_from_the_first_large_curvature_on(
     hessians, hinge, far_weight, factor, limit, monkeypatch
 ):
     if limit is not None:
-        monkeypatch.setattr(rankad.ranksvm, "_SINGLE_LIMIT", limit)
-    limit = rankad.ranksvm._SINGLE_LIMIT
+        monkeypatch.setattr(rankad.stages.ranksvm, "_SINGLE_LIMIT", limit)
+    limit = rankad.stages.ranksvm._SINGLE_LIMIT
     Z, loss, C, naive = _both(hinge, factor, far_weight)
     solution = solve_ranksvm(Z, loss, C)
     assert solution.converged
@@ -292,7 +292,7 @@ def test_hessians_are_double_from_the_first_large_curvature_on(
 
 
 def test_the_identity_is_seen_beside_the_largest_single_curvature():
-    assert np.finfo(np.float32).eps * rankad.ranksvm._SINGLE_LIMIT < 0.2
+    assert np.finfo(np.float32).eps * rankad.stages.ranksvm._SINGLE_LIMIT < 0.2
 
 
 def test_a_path_that_went_to_double_precision_stays_there(hessians, monkeypatch):
@@ -301,7 +301,7 @@ def test_a_path_that_went_to_double_precision_stays_there(hessians, monkeypatch)
     next(solutions)
     assert set(_precisions(hessians)) == {np.dtype(np.float32)}
     hessians.clear()
-    monkeypatch.setattr(rankad.ranksvm, "_SINGLE_LIMIT", 1e2)
+    monkeypatch.setattr(rankad.stages.ranksvm, "_SINGLE_LIMIT", 1e2)
     next(solutions)
     assert _precisions(hessians)[:2] == [np.dtype(np.float32), np.dtype(np.float64)]
     assert np.float32 not in _precisions(hessians)[1:]
@@ -324,7 +324,7 @@ def test_single_precision_ends_where_double_does(hessians, hinge, factor, monkey
     single = solve_ranksvm(Z, loss, C)
     assert np.float32 in _precisions(hessians)
     assert np.float64 not in _precisions(hessians)
-    monkeypatch.setattr(rankad.ranksvm, "_SINGLE_LIMIT", 0.0)
+    monkeypatch.setattr(rankad.stages.ranksvm, "_SINGLE_LIMIT", 0.0)
     hessians.clear()
     double = solve_ranksvm(Z, loss, C)
     assert np.float64 in _precisions(hessians)
@@ -348,17 +348,17 @@ def test_a_tight_tolerance_is_met_in_single_precision(hessians):
 def test_a_hessian_that_single_precision_spoils_is_formed_again(entry, monkeypatch):
     Z, loss, C, naive = _both("squared", 1e2, 9.0)
     plain = solve_ranksvm(Z, loss, C)
-    real, formed = rankad.ranksvm._hessian, []
+    real, formed = rankad.stages.ranksvm._hessian, []
 
     def spoiling(features, at, C, *out):
         hessian = real(features, at, C, *out)
         formed.append(hessian.dtype)
         if hessian.dtype == np.float32:
-            assert hessian.diagonal().max() <= rankad.ranksvm._SINGLE_LIMIT
+            assert hessian.diagonal().max() <= rankad.stages.ranksvm._SINGLE_LIMIT
             hessian[3, 3] = entry
         return hessian
 
-    monkeypatch.setattr(rankad.ranksvm, "_hessian", spoiling)
+    monkeypatch.setattr(rankad.stages.ranksvm, "_hessian", spoiling)
     solution = solve_ranksvm(Z, loss, C)
     assert solution.converged
     assert solution.n_iter > 0
@@ -402,7 +402,7 @@ def test_tiny_features_are_nothing_in_single_precision_and_themselves_in_double(
 
 @pytest.fixture
 def conjugate_gradients(monkeypatch):
-    monkeypatch.setattr(rankad.ranksvm, "DENSE_LIMIT", 0)
+    monkeypatch.setattr(rankad.stages.ranksvm, "DENSE_LIMIT", 0)
 
 
 @pytest.mark.parametrize("hinge", HINGES)
@@ -411,11 +411,11 @@ def conjugate_gradients(monkeypatch):
 def test_conjugate_gradients_find_the_dense_solution(hinge, far_weight, factor, monkeypatch):
     Z, loss, C, naive = _both(hinge, factor, far_weight, n=40, s=15)
     dense = solve_ranksvm(Z, loss, C)
-    monkeypatch.setattr(rankad.ranksvm, "DENSE_LIMIT", 14)
+    monkeypatch.setattr(rankad.stages.ranksvm, "DENSE_LIMIT", 14)
     called = []
-    inner = rankad.ranksvm._conjugate_gradients
+    inner = rankad.stages.ranksvm._conjugate_gradients
     monkeypatch.setattr(
-        rankad.ranksvm, "_conjugate_gradients", lambda *args: called.append(1) or inner(*args)
+        rankad.stages.ranksvm, "_conjugate_gradients", lambda *args: called.append(1) or inner(*args)
     )
     iterative = solve_ranksvm(Z, loss, C)
     assert called
@@ -446,11 +446,11 @@ def test_conjugate_gradients_do_not_stop_while_a_soft_direction_is_far_from_its_
 def test_conjugate_gradients_that_take_long_are_not_tried_again_along_a_path(monkeypatch):
     Z, loss, C, naive = _both("squared", 1e4, 9.0)
     called = []
-    inner = rankad.ranksvm._conjugate_gradients
+    inner = rankad.stages.ranksvm._conjugate_gradients
     monkeypatch.setattr(
-        rankad.ranksvm, "_conjugate_gradients", lambda *args: called.append(1) or inner(*args)
+        rankad.stages.ranksvm, "_conjugate_gradients", lambda *args: called.append(1) or inner(*args)
     )
-    monkeypatch.setattr(rankad.ranksvm, "_MAX_CG_STEPS", 1)
+    monkeypatch.setattr(rankad.stages.ranksvm, "_MAX_CG_STEPS", 1)
     first, last = solve_path(Z, loss, [0.1 * C, C])
     assert first.n_iter > 0
     assert last.n_iter > 0
@@ -469,7 +469,7 @@ def test_with_a_hessian_used_again_the_end_is_the_same(hinge, factor, monkeypatc
     solution = solve_ranksvm(Z, loss, C)
     assert solution.converged
     assert naive.newton_decrement(solution.weights) <= 1.01 * TOL * np.linalg.norm(solution.weights)
-    monkeypatch.setattr(rankad.ranksvm, "_NEAR", (0.0, 0.0))
+    monkeypatch.setattr(rankad.stages.ranksvm, "_NEAR", (0.0, 0.0))
     plain = solve_ranksvm(Z, loss, C)
     assert np.linalg.norm(solution.weights - plain.weights) <= 2 * TOL * np.linalg.norm(plain.weights)
 
@@ -501,14 +501,14 @@ def test_near_the_end_the_last_hessian_serves_once_more(hessians, monkeypatch):
 
     several, n_steps = n_formed()
     assert several < n_steps
-    monkeypatch.setattr(rankad.ranksvm, "_NEAR", (0.0, 0.0))
+    monkeypatch.setattr(rankad.stages.ranksvm, "_NEAR", (0.0, 0.0))
     assert several < n_formed()[0]
 
 
 @pytest.mark.parametrize("factor", [1.0, 10.0, 100.0])
 def test_a_path_uses_no_hessian_of_another_C(factor, monkeypatch):
     """What is left of the one before would be used wherever it can be."""
-    monkeypatch.setattr(rankad.ranksvm, "_NEAR", (math.inf, math.inf))
+    monkeypatch.setattr(rankad.stages.ranksvm, "_NEAR", (math.inf, math.inf))
     Z, loss, C, _ = _both("squared", factor, 40.0, n=80, s=60, seed=2, sigma=2.0, n_levels=5)
     first, second = solve_path(Z, loss, [C, 100 * C])
     fresh = solve_ranksvm(Z, loss, 100 * C, start=first.weights)

@@ -16,16 +16,16 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad._base.wording import difference, plain
+from rankad.alarms.chance import Chance
 from rankad.report import Alarm, CategoryView, ModelFacts, NumericView, PValueSummary, ReportData, render
 from rankad.report.charts import category_bars, column_histogram, gain_bar, p_value_histogram, value_strip
 from rankad.report.headline import headline
 from rankad.report.views import Counts
-from rankad.report.wording import difference, plain
-from rankad.selection import SelectionTable
-from rankad.volumes import Chance
+from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad.stages.selection import SelectionTable
 
-# Explanations as rankad.explanations makes them, by hand.
+# Explanations as rankad.explanations.explaining makes them, by hand.
 
 
 class Reason(NamedTuple):

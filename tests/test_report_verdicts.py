@@ -2,12 +2,12 @@
 
 import pytest
 
+from rankad._base.wording import percent, plain
+from rankad.alarms.chance import Span
+from rankad.alarms.shifts import NumberShift
+from rankad.alarms.verdict import Verdict
 from rankad.report.verdicts import Pen, spoken, spoken_of
-from rankad.report.wording import percent, plain
-from rankad.shifts import NumberShift
 from rankad.tables.judging import MovedColumn, TableVerdict
-from rankad.verdict import Verdict
-from rankad.volumes import Span
 
 PEN = Pen(plain, lambda share: percent(share).replace("\xa0", ""))
 

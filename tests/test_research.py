@@ -20,8 +20,9 @@ from benchmarks.quality import cells, knobs, methods, panels, research, sets, tr
 from benchmarks.quality.comparison import Comparison
 from benchmarks.quality.knobs import PARTS, Fit, Knob, Reading, Variant, fit
 from benchmarks.quality.settings import Study
-from rankad import RankAD, fusion, mixture
-from rankad.detectors import ranker, sizes
+from rankad import RankAD
+from rankad.fitting import ranker, sizes
+from rankad.scorers import fusion, mixture
 
 ROWS = np.random.default_rng(0).normal(size=(120, 3)) * [1.0, 20.0, 0.1] + [0.0, 500.0, 0.0]
 NEW = np.random.default_rng(1).normal(size=(60, 3)) * [6.0, 120.0, 0.1] + [0.0, 500.0, 0.0]
@@ -142,7 +143,7 @@ def test_several_scorers_are_averaged(default):
 def test_the_point_at_infinity_weighs_what_it_is_told_to_and_no_longer():
     before = ranker.FAR_SHARE
     losses = []
-    name = "rankad.detectors.ranker.FAR_SHARE"
+    name = "rankad.fitting.ranker.FAR_SHARE"
     for share in (0.1, before, 3.0):
         detector = trials.fitted(
             fit(scaling=None, bandwidth="2 D_K", C=0.01, constants={name: share}), ROWS, 0
@@ -162,7 +163,7 @@ def test_gaussians_have_the_least_variance_they_are_told_to_have():
     thin = np.column_stack([ROWS, ROWS[:, 0] + 1e-9 * ROWS[:, 1]])
     eigenvalues, before = [], mixture._LEAST_VARIANCE
     for least in (1e-2, 1e-4):
-        detector = trials.fitted(fit(constants={"rankad.mixture._LEAST_VARIANCE": least}), thin, 0)
+        detector = trials.fitted(fit(constants={"rankad.scorers.mixture._LEAST_VARIANCE": least}), thin, 0)
         factors = detector.scorer_.mixture.factors * thin.std(axis=0)
         inverses = np.einsum("kji,kjl->kil", factors, factors)
         eigenvalues.append(1 / np.linalg.eigvalsh(inverses)[:, -1])

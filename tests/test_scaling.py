@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from sklearn.preprocessing import StandardScaler
 
-from rankad.scaling import alike_in_spread, fit_scaling
+from rankad.stages.scaling import alike_in_spread, fit_scaling
 
 
 def _rows():

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import oracles
-import rankad.scorer
+import rankad.scorers.kernel
 from rankad import RankAD
-from rankad.farfield import ColumnRanges
-from rankad.kernels import KernelMap, rbf_kernel
-from rankad.scorer import FAR_REACH, KernelScorer
+from rankad.scorers.farfield import ColumnRanges
+from rankad.scorers.kernel import FAR_REACH, KernelScorer
+from rankad.stages.kernels import KernelMap, rbf_kernel
 
 both_precisions = pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
 
@@ -140,8 +140,8 @@ def test_blocks_of_every_size_give_the_same_bits(single, monkeypatch):
     rows[[3, 30, 31, 59]] = [[np.nan, 0.0], [1e200, 0.0], [0.0, -np.inf], [0.0, 1e30]]
     whole = scorer.score(rows)
     for few, block in ((1, 2), (1, 14), (5, 6), (7, 60), (59, 1)):
-        monkeypatch.setattr(rankad.scorer, "_FEW", few)
-        monkeypatch.setattr(rankad.scorer, "_BLOCK", block)
+        monkeypatch.setattr(rankad.scorers.kernel, "_FEW", few)
+        monkeypatch.setattr(rankad.scorers.kernel, "_BLOCK", block)
         for n in (0, 1, 2, 5, 6, 7, 8, 13, 59, 60):
             for n_jobs in (1, 2, 3, 7):
                 np.testing.assert_array_equal(scorer.score(rows[:n], n_jobs=n_jobs), whole[:n])

@@ -2,7 +2,7 @@ import threading
 
 import numpy as np
 
-from rankad._scratch import Scratch
+from rankad._base.scratch import Scratch
 
 
 def test_a_name_has_the_same_memory_again():

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import oracles
-from rankad.selection import (
+from rankad.stages.selection import (
     PAPER_C,
     PAPER_MULTIPLES,
     SelectionTable,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, fisher_exact, ks_2samp
 
-from rankad.shifts import compare_columns, describe_numbers, is_like, largest_difference
+from rankad.alarms.shifts import compare_columns, describe_numbers, is_like, largest_difference
 
 
 @pytest.mark.parametrize("digits", [0, 1, 9])

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankad.tables.ahead import ReadAhead
-from rankad.tables.errors import TableError
-from rankad.tables.files import open_table
+from rankad.io.ahead import ReadAhead
+from rankad.io.errors import TableError
+from rankad.io.files import open_table
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from rankad.tables.files import TableError, as_numbers, open_output, open_table
+from rankad.io.files import TableError, as_numbers, open_output, open_table
 from rankad.tables.frames import as_frame
 
 

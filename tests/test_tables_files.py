@@ -17,9 +17,9 @@ import pytest
 import zstandard
 from polars.testing import assert_frame_equal
 
-from rankad.tables.ahead import ReadAhead
-from rankad.tables.files import TableError, as_numbers, file_identity, open_table
-from rankad.tables.numbers import MISSING, read_numbers
+from rankad.io.ahead import ReadAhead
+from rankad.io.files import TableError, as_numbers, file_identity, open_table
+from rankad.io.numbers import MISSING, read_numbers
 
 TRICKY = ["plain", 'say "hi"', "two\nlines", "a,b;c", "", "é", "  blanks ", "tab\there", "\n\n", '"']
 
@@ -145,6 +145,20 @@ def test_rows_with_other_numbers_of_cells_are_found_among_numbers_too(tmp_path: 
         table.numbers = ["x"]
         with pytest.raises(TableError, match=r"line [35]: \d cells? where the header has 2"):
             list(table)
+
+
+@pytest.mark.parametrize("row", [11_000, 11_002, 4_000])
+def test_very_wide_rows_have_their_cells_and_wrong_ones_are_found(tmp_path: Path, row: int) -> None:
+    path, n = tmp_path / "wide.csv", 11_001
+    names = ",".join(f"c{i}" for i in range(n))
+    cells = ["7", '"a,b"', *(f"{i}.5" for i in range(2, n))]
+    path.write_text(f"{names}\n{','.join(cells)}\n{','.join(cells[::-1])}\n")
+    plain = ["7", "a,b", *cells[2:]]
+    assert whole(path).rows() == [tuple(plain), tuple(plain[::-1])]
+    with path.open("a") as file:
+        file.write(",".join(["1"] * row) + "\n")
+    with pytest.raises(TableError, match=rf"line 4: {row} cells where the header has {n}"):
+        whole(path)
 
 
 def test_blank_lines_are_no_rows_unless_there_is_one_column(tmp_path: Path) -> None:
@@ -305,7 +319,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             file.write(rows)
     code = f"""
 import resource
-from rankad.tables.files import open_table
+from rankad.io.files import open_table
 def most(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 table = open_table({str(path)!r}, batch_bytes=1 << 20)
 for _ in range(3): next(table)

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankad.tables.formats import PLAIN, NumberFormat, recognize
+from rankad.columns.formats import PLAIN, NumberFormat, recognize
 
 VALUES = [0.5, -3.25, 1234.5, 70.0, -98765.25, 12.0, 1234567.75]
 

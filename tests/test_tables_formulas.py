@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from cli_cases import call, cells, make_files, read_text
-from rankad.tables.errors import TableError
-from rankad.tables.files import open_output
-from rankad.tables.formulas import without_formulas
+from rankad.io.errors import TableError
+from rankad.io.files import open_output
+from rankad.io.formulas import without_formulas
 
 FORMULAS = [
     "=cmd|' /C calc'!A0",

@@ -12,8 +12,8 @@ import pytest
 
 from cli_cases import call
 from rankad import KLPE, TableDetector
-from rankad.tables.files import TableError, open_table
-from rankad.tables.json_arrays import ArrayLines
+from rankad.io.files import TableError, open_table
+from rankad.io.json_arrays import ArrayLines
 
 OBJECTS = [
     {"a": 1, "b": "x"},

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankad.tables.files import TableError, open_table
-from rankad.tables.words import read_words
+from rankad.columns.words import read_words
+from rankad.io.files import TableError, open_table
 
 # Polars cannot read it, so that the whole batch is parsed by Python's json.
 ODD_ROW = b'{"odd": ' + b"9" * 400 + b"}\n"
@@ -173,7 +173,7 @@ def test_what_columns_are_does_not_depend_on_the_pieces(
         rows.append("{" + ", ".join([*cells, f'"f": {at}']) + "}\n")
     data = "".join(rows).encode()
     expected = whole(tmp_path / "t.jsonl", data)
-    monkeypatch.setattr("rankad.tables.json_lines._PIECE_LINES", rng.randint(1, 5))
+    monkeypatch.setattr("rankad.io.json_lines._PIECE_LINES", rng.randint(1, 5))
     found = whole(tmp_path / "t.jsonl", data)
     assert found.equals(expected)
     assert found.schema == expected.schema

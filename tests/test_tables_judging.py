@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from rankad import KLPE, RankAD, TableDetector
-from rankad.tables.columns import NumberColumn
+from rankad.alarms.verdict import LEVEL
+from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.judging import Watch, chance_of
-from rankad.verdict import LEVEL
 from verdict_cases import CASES, N_NEW, N_NORMAL, QUICK, counted, fitted, judged, machine
 
 SEED = 20

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankad.columns.kinds import Told, understand
 from rankad.tables.frames import Untyped
-from rankad.tables.kinds import Told, understand
 from rankad.tables.learning import learn_encoder
 from table_battery import TABLES, tables
 

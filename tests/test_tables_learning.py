@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import norm
 
 from rankad import RankAD, TableDetector
+from rankad.columns.kinds import Told
 from rankad.tables import ColumnWarning, TableEncoder, Untyped
-from rankad.tables.kinds import Told
 from rankad.tables.learning import learn_encoder
 from rankad.tables.strange import NEW_CATEGORY, NEW_VALUE, NOT_POSITIVE
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from rankad.tables.marks import Points, groups_in_doubt, points_among_whole_numbers, stray_groups
+from rankad.columns.marks import Points, groups_in_doubt, points_among_whole_numbers, stray_groups
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli_cases import ENVIRONMENT
+from rankad import TableDetector
 from rankad.cli import main
-from rankad.tables import TableDetector, TableEncoder, Untyped
-from rankad.tables.files import TableError, check_unpacked, open_table
+from rankad.io.files import TableError, check_unpacked, open_table
+from rankad.tables import TableEncoder, Untyped
 
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/clear_refs"), reason="peaks are those of Linux"
@@ -27,7 +28,7 @@ LONG = 20_000_000
 READ = """
 import sys
 import polars
-from rankad.tables.files import TableError, open_table
+from rankad.io.files import TableError, open_table
 
 def peak():
     with open("/proc/self/status") as status:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from rankad.tables.files import TableError, open_output, open_table
+from rankad.io.files import TableError, open_output, open_table
 
 FRAME = pl.DataFrame(
     {
@@ -240,7 +240,7 @@ import os, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_tables_output as t
 from pathlib import Path
-from rankad import _files
+from rankad._base import files as _files
 calls, put_in_place = 0, _files.put_in_place
 def count(path, target):
     global calls
@@ -275,7 +275,7 @@ def test_resume_refuses_what_does_not_belong_together(tmp_path: Path, source: Pa
     part, journal = tmp_path / "out.csv.part", tmp_path / "out.csv.part.json"
     with pytest.raises(KeyboardInterrupt):
         copy(source, target, stop_after=3)
-    with pytest.raises(TableError, match=r"\(alpha, model changed\)\. To begin anew, remove"):
+    with pytest.raises(TableError, match=r"\(alpha, model changed\)\. To start over, remove"):
         open_output(target, resume=True, fingerprint={"input": "in.csv", "alpha": 0.01, "model": "m"})
     record = json.loads(journal.read_text())
     for text in ("", "{}", "[1]", json.dumps(record | {"version": 99}), json.dumps(record | {"bytes": -1})):

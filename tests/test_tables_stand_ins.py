@@ -10,9 +10,9 @@ import pytest
 import rankad
 from cli_cases import QUICK
 from rankad import RankAD, TableDetector
+from rankad.columns.kinds import ColumnWarning
+from rankad.columns.stand_ins import StandIn, read_stand_ins
 from rankad.tables import TableEncoder, Untyped
-from rankad.tables.kinds import ColumnWarning
-from rankad.tables.stand_ins import StandIn, read_stand_ins
 
 
 def found(value, cells, dtype=None):

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rankad.columns.times import TimeFormat, epoch_unit, parts_of, recognize_times
 from rankad.tables import TableEncoder
 from rankad.tables.strange import MISSING_HERE, NO_CLOCK, NO_TIME, Strange
 from rankad.tables.time_column import TimeColumn
-from rankad.tables.times import TimeFormat, epoch_unit, parts_of, recognize_times
 
 MOMENT = datetime.datetime(2024, 12, 31, 14, 5, 6)
 

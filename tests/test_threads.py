@@ -17,8 +17,8 @@ from threadpoolctl import ThreadpoolController
 
 from cli_cases import ENVIRONMENT
 from rankad import RankAD, TableDetector, load
-from rankad._threads import in_blocks, one_blas_thread
-from rankad.tables.files import open_table
+from rankad._base.threads import in_blocks, one_blas_thread
+from rankad.io.files import open_table
 
 
 def _bounds(n, most, n_jobs=None, *, few=None):
@@ -276,7 +276,7 @@ def test_a_lock_that_comes_while_a_fork_waits_is_not_given_back():
     # The fork waits for the first lock; meanwhile its holder, as by an import, registers another.
     code = """
 import os, threading, time
-from rankad._threads import held_over_forks
+from rankad._base.threads import held_over_forks
 first, second = threading.Lock(), threading.RLock()
 held_over_forks(first)
 

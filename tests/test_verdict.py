@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kstwobign
 
-from rankad.calibration import Calibration
-from rankad.verdict import COLUMN_LEVEL, LEVEL, judge
-from rankad.volumes import Chance, PValueSummary
+from rankad.alarms.chance import Chance, PValueSummary
+from rankad.alarms.verdict import COLUMN_LEVEL, LEVEL, judge
+from rankad.stages.calibration import Calibration
 
 
 def judged(p_values, chance, alpha=0.05):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, hypergeom
 
-from rankad.calibration import Calibration, n_attainable
-from rankad.volumes import Chance, PValueSummary
+from rankad.alarms.chance import Chance, PValueSummary
+from rankad.stages.calibration import Calibration, n_attainable
 
 
 def test_a_summary_counts_as_numpy_does_however_the_batches_are_cut():

@@ -5,12 +5,12 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 import oracles
-import rankad._wide
+import rankad._loops.wide
 from rankad import RankAD
-from rankad._simd import in_groups, scan
-from rankad._wide import WIDE, Placed, nearest_wide, squared_distances
-from rankad.kernels import KernelMap, _spread_out, choose_landmarks
-from rankad.neighbors import nearest_neighbors, neighbors_among
+from rankad._loops.simd import in_groups, scan
+from rankad._loops.wide import WIDE, Placed, nearest_wide, squared_distances
+from rankad.stages.kernels import KernelMap, _spread_out, choose_landmarks
+from rankad.stages.neighbors import nearest_neighbors, neighbors_among
 
 N = 90
 
@@ -64,7 +64,7 @@ TABLES = _tables()
 @pytest.fixture
 def scanned(count_scans):
     """Count the queries that products did not answer."""
-    return count_scans(rankad._wide)
+    return count_scans(rankad._loops.wide)
 
 
 def _check(found, reference, k, queries=None, twin=None):

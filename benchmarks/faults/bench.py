@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.faults.process import COMMAND, SECONDS, Outcome, Worker, run
-from rankad._progress import Progress
+from rankad._base.progress import Progress
 
 # The makers of bad files are shared with the tests, which are not installed.
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))

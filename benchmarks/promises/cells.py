@@ -12,12 +12,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.promises.laws import LAWS, Law
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
-from rankad._arrays import Floats
-from rankad.calibration import Calibration
-from rankad.copies import row_variates
-from rankad.decisions import benjamini_hochberg
+from rankad._base.arrays import Floats
+from rankad.alarms.decisions import benjamini_hochberg
 from rankad.detectors.base import CalibratedDetector
 from rankad.experiments.cells import Cell, CellStore, run_cells
+from rankad.stages.calibration import Calibration
+from rankad.stages.copies import row_variates
 
 __all__ = ["ALPHAS", "BATCH", "DETECTORS", "FDR", "FITS", "TRIMMED", "Size", "as_table", "measure", "run"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 
 __all__ = ["LAWS", "Law"]
 

@@ -11,7 +11,7 @@ from scipy.stats import beta, binomtest
 
 from benchmarks.promises.cells import ALPHAS, FDR, TRIMMED
 from benchmarks.promises.laws import LAWS
-from rankad.calibration import n_attainable
+from rankad.stages.calibration import n_attainable
 
 __all__ = ["Discoveries", "Verdict", "judge", "judge_discoveries"]
 

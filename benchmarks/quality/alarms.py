@@ -16,7 +16,7 @@ from scipy.stats import betabinom
 
 from benchmarks.quality.methods import RANKAD
 from benchmarks.quality.settings import ALPHAS
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.measures import MISS
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table, mean

@@ -12,7 +12,7 @@ from benchmarks.quality.comparison import Comparison
 from benchmarks.quality.methods import KNN, RANKAD
 from benchmarks.quality.spread import Ranges
 from benchmarks.quality.synthetic import JUDGED, Synthetic
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from sklearn.datasets import make_moons
 
-from rankad._arrays import Floats, Ints
+from rankad._base.arrays import Floats, Ints
 
 __all__ = ["CASES", "Case", "breaks"]
 

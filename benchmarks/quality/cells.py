@@ -22,7 +22,7 @@ from benchmarks.quality.methods import CONTAMINATED, KNN, METHODS, OURS, RANKAD,
 from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import ALPHAS, SHARES, Sizes, Study
 from benchmarks.quality.splits import Parts, split
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.measures import auc
 

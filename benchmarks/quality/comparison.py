@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import chi2, rankdata, studentized_range
 
 from benchmarks.quality.methods import COMPARED
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.results import Table, mean
 
 __all__ = [

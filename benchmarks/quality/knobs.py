@@ -13,8 +13,8 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from rankad import RankAD
-from rankad.detectors.plan import resolve_bandwidths
-from rankad.detectors.sizes import AUTO_C
+from rankad.fitting.plan import resolve_bandwidths
+from rankad.fitting.sizes import AUTO_C
 
 __all__ = ["DEFAULT", "KNOBS", "PARTS", "Fit", "Knob", "Reading", "Variant", "fit"]
 
@@ -166,7 +166,7 @@ def _subsets() -> tuple[Variant, ...]:
 
 
 def _reaches() -> tuple[Variant, ...]:
-    own = resolve_name("rankad.fusion._REACH")
+    own = resolve_name("rankad.scorers.fusion._REACH")
     return tuple(
         Variant(
             "any" if reach == _ANY else _text(reach), reading=Reading(reach=reach if reach != own else None)
@@ -228,7 +228,7 @@ KNOBS = (
         "weight at infinity",
         (
             Variant("no far field", (fit(far_field=False),)),
-            *_constants("rankad.detectors.ranker.FAR_SHARE", 0.1, 1.0, 3.0),
+            *_constants("rankad.fitting.ranker.FAR_SHARE", 0.1, 1.0, 3.0),
         ),
         (
             "As a share of the training rows. No far field: far_field=False, without far distances and the "
@@ -237,10 +237,10 @@ KNOBS = (
     ),
     Knob("scaling", _each("scaling", "standard", "robust", None), ("Of the columns that RankSVM gets.",)),
     Knob("Gaussians", _numbers("n_components", 1, 5, 10, 40), ("One for every 20 training rows at most.",)),
-    Knob("steps of EM", _constants("rankad.mixture._STEPS", 0, 1, 10, 30)),
+    Knob("steps of EM", _constants("rankad.scorers.mixture._STEPS", 0, 1, 10, 30)),
     Knob(
         "least variance",
-        _constants("rankad.mixture._LEAST_VARIANCE", 1e-5, 1e-3, 1e-2),
+        _constants("rankad.scorers.mixture._LEAST_VARIANCE", 1e-5, 1e-3, 1e-2),
         ("Added to every variance of a Gaussian, on standardized columns.",),
     ),
     Knob(

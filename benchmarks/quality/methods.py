@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import RANKAD, Detector, Method
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 
 __all__ = [
     "COMPARED",

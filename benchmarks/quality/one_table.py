@@ -17,7 +17,7 @@ from benchmarks.quality import bars, cells, comparison, methods, options, report
 from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import Sizes, Study
 from benchmarks.report import print_bars
-from rankad._arrays import Bools, Floats
+from rankad._base.arrays import Bools, Floats
 from rankad.experiments.cells import Cell, run_cells
 from rankad.experiments.datasets import Dataset
 from rankad.experiments.measures import auc

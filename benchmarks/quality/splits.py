@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.quality.settings import SHARES, Sizes
-from rankad._arrays import Bools, Floats
+from rankad._base.arrays import Bools, Floats
 from rankad.experiments.datasets import Dataset, split_nominal
 
 __all__ = ["Parts", "n_mixed", "split"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.quality.methods import KNN, RANKAD
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.results import Table, mean
 
 __all__ = ["Ranges", "ranges", "table"]

@@ -18,7 +18,7 @@ from benchmarks.quality.comparison import Comparison, compare
 from benchmarks.quality.methods import KNN, MIXTURE, RANKAD, detector
 from benchmarks.quality.settings import Study
 from benchmarks.quality.splits import Parts
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell, run_cells
 from rankad.experiments.results import Table, mean
 

@@ -18,9 +18,9 @@ from benchmarks.quality.sets import SetFile, load_set
 from benchmarks.quality.settings import Sizes, Study
 from benchmarks.quality.splits import split
 from rankad import RankAD
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell, run_cells
-from rankad.fusion import FusedScorer, Units, fuse
+from rankad.scorers.fusion import FusedScorer, Units, fuse
 
 __all__ = ["FOLDS", "fitted", "measure", "read", "run"]
 
@@ -39,7 +39,7 @@ def fitted(fit: Fit, rows: Floats, seed: int) -> RankAD:
     if fit.C_times_rows is not None:
         parameters["C"] = fit.C_times_rows / len(rows)
     detector = RankAD(**parameters, random_state=seed + fit.later_seed, n_jobs=1)
-    constants = {"rankad.detectors.sizes.CALIBRATION_FOLDS": FOLDS, **dict(fit.constants)}
+    constants = {"rankad.fitting.sizes.CALIBRATION_FOLDS": FOLDS, **dict(fit.constants)}
     with ExitStack() as patches:
         for name, value in constants.items():
             patches.enter_context(patch(name, value))
@@ -61,7 +61,7 @@ def _read_one(scorer: FusedScorer, reading: Reading, rows: Floats) -> Floats:
     if reading.fusion == "soft minimum":
         with ExitStack() as patches:
             if reading.reach is not None:
-                patches.enter_context(patch("rankad.fusion._REACH", reading.reach))
+                patches.enter_context(patch("rankad.scorers.fusion._REACH", reading.reach))
             return fuse(said, units)
     # What each part would say alone: in its units, and far below the middle as a logarithm.
     alone = [fuse(one[None], Units(units.centers[[at]], units.spreads[[at]])) for at, one in enumerate(said)]

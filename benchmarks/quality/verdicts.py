@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.quality.comparison import Comparison
 from benchmarks.quality.knobs import Knob
-from rankad._arrays import Floats, Ints
+from rankad._base.arrays import Floats, Ints
 from rankad.experiments.results import Table, mean, standard_error
 
 __all__ = ["Choice", "Verdict", "choice", "chosen", "pooled", "summary", "table", "verdicts"]

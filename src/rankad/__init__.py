@@ -4,14 +4,16 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rankad._collector import no_collection as _no_collection
+from rankad._base.garbage import no_collection as _no_collection
 
 if TYPE_CHECKING:
-    from rankad.calibration import Calibration, FalseAlarmBound
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
+    from rankad.detectors.table import TableDetector
     from rankad.displays import ColumnsDisplay, PValueDisplay
     from rankad.modelfile import ModelFileError, load
-    from rankad.tables import TableDetector
+    from rankad.scoring.batch import score_batch
+    from rankad.scoring.files import score_file
+    from rankad.stages.calibration import Calibration, FalseAlarmBound
 
 __version__ = version("rankad")
 
@@ -27,19 +29,23 @@ __all__ = [
     "TableDetector",
     "__version__",
     "load",
+    "score_batch",
+    "score_file",
 ]
 
 _HOMES = {
     "KLPE": "rankad.detectors",
-    "Calibration": "rankad.calibration",
+    "Calibration": "rankad.stages.calibration",
     "ColumnsDisplay": "rankad.displays",
     "EpsilonLPE": "rankad.detectors",
-    "FalseAlarmBound": "rankad.calibration",
+    "FalseAlarmBound": "rankad.stages.calibration",
     "ModelFileError": "rankad.modelfile",
     "PValueDisplay": "rankad.displays",
     "RankAD": "rankad.detectors",
-    "TableDetector": "rankad.tables",
+    "TableDetector": "rankad.detectors.table",
     "load": "rankad.modelfile",
+    "score_batch": "rankad.scoring.batch",
+    "score_file": "rankad.scoring.files",
 }
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankad._arrays import Floats, Ints
-from rankad._checks import check_unit, is_count
-from rankad.volumes import Chance, chance_of
+from rankad._base.arrays import Floats, Ints
+from rankad._base.checks import check_unit, is_count
+from rankad.alarms.chance import Chance, chance_of
 
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
-    from rankad.explanations import Explanation
+    from rankad.explanations.explaining import Explanation
 
 __all__ = ["ColumnsDisplay", "PValueDisplay"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rankad._arrays import Floats, Ints
-from rankad.calibration import Calibration
-from rankad.farfield import ColumnRanges
-from rankad.scaling import Scaling
-from rankad.selection import SelectionTable
+from rankad._base.arrays import Floats, Ints
+from rankad.scorers.farfield import ColumnRanges
+from rankad.stages.calibration import Calibration
+from rankad.stages.scaling import Scaling
+from rankad.stages.selection import SelectionTable
 
 if TYPE_CHECKING:
-    from rankad.fusion import FusedScorer
+    from rankad.scorers.fusion import FusedScorer
 
 __all__ = ["RankModel"]
 

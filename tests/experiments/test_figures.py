@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 
 from rankad import RankAD
-from rankad.detectors import sizes
 from rankad.experiments import figure1, figure2, level_sets
 from rankad.experiments.level_sets import ALPHAS, METHODS
 from rankad.experiments.settings import Settings
+from rankad.fitting import sizes
 
 FIGURES = pytest.mark.parametrize("figure", [figure1, figure2], ids=["figure-1", "figure-2"])
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -29,8 +29,8 @@ from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import DEVIATIONS, PRINTED, Mixture
-from rankad.kernels import rbf_kernel
-from rankad.levels import disagreement
+from rankad.stages.kernels import rbf_kernel
+from rankad.stages.levels import disagreement
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

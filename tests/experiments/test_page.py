@@ -9,7 +9,7 @@ from rankad.experiments.findings import FINDINGS
 from rankad.experiments.page import MADE_WITH, main, read_tables, refresh, refresh_page
 from rankad.experiments.reproduce import EXPERIMENTS
 from rankad.experiments.results import Table, write_results
-from rankad.levels import TAIL_CUTS
+from rankad.stages.levels import TAIL_CUTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "reproduction.md"

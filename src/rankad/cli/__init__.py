@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from rankad._base.wording import printable
 from rankad.cli.interruption import Interruption
 from rankad.cli.room import check_room
-from rankad.cli.screen import printable
 
 __all__ = ["main"]
 

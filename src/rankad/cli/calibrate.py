@@ -22,8 +22,8 @@ from rankad.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rankad.calibration import FalseAlarmBound
-    from rankad.volumes import Span
+    from rankad.alarms.chance import Span
+    from rankad.stages.calibration import FalseAlarmBound
 
 __all__ = ["calibrate"]
 
@@ -51,11 +51,11 @@ def calibrate(
     """
     import numpy as np
 
-    from rankad.cli.model import as_saved, load_for
-    from rankad.cli.scan import Frames, of_table
     from rankad.cli.screen import metered
+    from rankad.io.files import open_table
     from rankad.modelfile import read_card, save
-    from rankad.tables.files import open_table
+    from rankad.scoring.batches import frames_of, of_table
+    from rankad.scoring.loading import as_saved, load_for
     from rankad.tables.judging import chance_of
 
     check_file(out, "--out", [table])
@@ -66,9 +66,8 @@ def calibrate(
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         before, old, chance = detector.calibration_, detector.false_alarm_bound(), chance_of(detector)
-        frames = Frames(reader, detector, meter, "Calibrating")
-        with frames.counted():
-            detector.calibrate(frames)
+        with of_table(reader.name):
+            detector.calibrate(frames_of(reader, "Calibrating", meter.reading))
     # The scores of these very rows are what new rows are compared with now.
     fresh = detector.calibration_.scores
     n_alarms = int(np.count_nonzero(before.p_values(fresh) <= detector.alpha))
@@ -99,8 +98,9 @@ class _Told(NamedTuple):
 
 
 def _print(told: _Told, usual: Span) -> None:
+    from rankad._base.wording import count
     from rankad.cli.screen import plain_table, screen
-    from rankad.cli.words import count, percent, promise, rows
+    from rankad.cli.words import percent, promise, rows
 
     out, alpha = screen(), told.promise.alpha
     verb = "was" if told.alarms_before == 1 else "were"

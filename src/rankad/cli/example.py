@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankad._files import naming
+from rankad._base.files import naming
 
 __all__ = ["Example", "Planted", "as_csv", "make_example", "write_table"]
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-    from rankad.cli.scan import Explained, Rows
-    from rankad.explanations import Change, Explanation
-    from rankad.tables import TableDetector
+    from rankad.detectors.table import TableDetector
+    from rankad.explanations.explaining import Change, Explanation
+    from rankad.io.reader import TableReader
+    from rankad.scoring.batches import Explained, Rows
     from rankad.tables.judging import TableVerdict
-    from rankad.tables.reader import TableReader
 
 __all__ = ["as_dict", "explain", "print_explained"]
 
@@ -70,11 +70,11 @@ def explain(
     Which columns make them so, what is usual there, and what would make them normal. Takes the most abnormal
     rows of the table, or those named with --row.
     """
-    from rankad.cli.model import load_for
-    from rankad.cli.scan import check_explains, discovery_level, explained, of_table
     from rankad.cli.screen import metered, print_verdict, screen
     from rankad.cli.words import as_json as written
-    from rankad.tables.files import open_table
+    from rankad.io.files import open_table
+    from rankad.scoring.batches import check_explains, discovery_level, explained, of_table
+    from rankad.scoring.loading import load_for
 
     check_rates(table, alpha, fdr)
     _check_rows(row)
@@ -87,7 +87,7 @@ def explain(
         level = rate
         if fdr is not None:
             with open_table(table, **how) as first:  # type: ignore[arg-type]
-                level = discovery_level(first, detector, meter, fdr)
+                level = discovery_level(first, detector, fdr, meter.reading)
         chosen: Rows | None
         verdict: TableVerdict | None = None
         if row:
@@ -123,11 +123,11 @@ def _most_abnormal(
     reader: TableReader, detector: TableDetector, meter: Any, top: int
 ) -> tuple[Rows | None, TableVerdict]:
     """Return the most abnormal rows, and the verdict on all of them."""
-    from rankad.cli.scan import MostAbnormal, scan
+    from rankad.scoring.batches import MostAbnormal, scan
     from rankad.tables.judging import Watch
 
     most, watch = MostAbnormal(top), Watch(detector, detector.alpha)
-    for batch in scan(reader, detector, meter, "Looking"):
+    for batch in scan(reader, detector, "Looking", meter.reading):
         most.add(batch)
         watch.add(batch.frame, batch.first, batch.p_values)
     return most.rows, watch.verdict()
@@ -138,7 +138,7 @@ def _named(reader: TableReader, detector: TableDetector, wanted: list[str]) -> R
     import numpy as np
     import polars as pl
 
-    from rankad.cli.scan import Rows, of_table
+    from rankad.scoring.batches import Rows, of_table
 
     names = list(dict.fromkeys(wanted))
     ids = [name for name in detector.encoder_.ids if name in reader.columns]
@@ -256,8 +256,9 @@ def print_explained(out: Console, each: Explained, alpha: float, fdr: float | No
     """Show a row with its reasons."""
     from rich.padding import Padding
 
-    from rankad.cli.words import cell, count, oddity, percent
-    from rankad.report.wording import probability
+    from rankad._base.wording import cell, count, probability
+    from rankad.cli.words import percent
+    from rankad.explanations.sentences import oddity
 
     found = each.explanation
     assert found is not None
@@ -279,8 +280,8 @@ def print_explained(out: Console, each: Explained, alpha: float, fdr: float | No
 
 def _moves(change: Change) -> str:
     """Write a change; of a long one, the columns that matter most."""
-    from rankad.cli.words import cell
-    from rankad.report.reasons import MOST_REASONS
+    from rankad._base.wording import cell
+    from rankad.explanations.worth_showing import MOST_REASONS
 
     shown = []
     for move in change.moves[:MOST_REASONS]:
@@ -292,9 +293,10 @@ def _moves(change: Change) -> str:
 
 def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
     """Show the columns that matter, and what the nearest normal rows have there."""
+    from rankad._base.wording import cell, count
     from rankad.cli.screen import plain_table
-    from rankad.cli.words import cell, count, usually
-    from rankad.report.reasons import weighing
+    from rankad.explanations.sentences import usually
+    from rankad.explanations.worth_showing import weighing
 
     places = {name: at for at, name in enumerate(each.values)}
     nearest = found.nearest[: 3 if out.width >= _WIDE else 2]
@@ -320,8 +322,7 @@ def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
 
 def _apart(before: Any, after: Any) -> tuple[str, str]:
     """Write two values with as many digits as it takes to tell them apart."""
-    from rankad.cli.words import as_typed
-    from rankad.report.wording import difference
+    from rankad._base.wording import as_typed, difference
 
     first, second = difference(before, after)
     return as_typed(before, first), as_typed(after, second)

@@ -37,11 +37,11 @@ from rankad.cli.options import (
 if TYPE_CHECKING:
     import polars as pl
 
-    from rankad._arrays import Floats
-    from rankad.cli.answers import AnswerColumns
+    from rankad._base.arrays import Floats
     from rankad.cli.learning import Whole
-    from rankad.cli.scan import Explained, Rows
-    from rankad.tables import TableDetector
+    from rankad.detectors.table import TableDetector
+    from rankad.scoring.answers import AnswerColumns
+    from rankad.scoring.batches import Explained, Rows
 
 __all__ = ["find"]
 
@@ -117,12 +117,12 @@ def find(
     at most the share --alpha of the rows are alarms. How many of these are anomalies is for you to see.
     """
     from rankad import RankAD
-    from rankad._progress import told_to
-    from rankad.cli.answers import AnswerColumns
+    from rankad._base.progress import told_to
     from rankad.cli.learning import read_whole
-    from rankad.cli.model import threads
-    from rankad.cli.scan import explained, of_table
     from rankad.cli.screen import metered
+    from rankad.scoring.answers import AnswerColumns
+    from rankad.scoring.batches import explained, of_table
+    from rankad.scoring.loading import threads
 
     _check_use(table, out, model, as_json=as_json)
     begun = time.monotonic()
@@ -181,7 +181,7 @@ def _most_suspicious(frame: pl.DataFrame, p_values: Floats, top: int) -> Rows:
     """Return the rows with the least p-values, the least first; of equal ones, the earlier."""
     import numpy as np
 
-    from rankad.cli.scan import Rows
+    from rankad.scoring.batches import Rows
 
     at = np.argsort(p_values, kind="stable")[:top]
     # Their place is all that is known of them, so it is their score as well.
@@ -192,8 +192,8 @@ def _write(
     read: Whole, table: str, out: str, detector: TableDetector, answers: pl.DataFrame, *, neutralize: bool
 ) -> None:
     """Write all rows as they came, with what was found."""
-    from rankad.cli.scoring import numbers_of, out_format, stays_text
-    from rankad.tables.files import as_numbers, open_output
+    from rankad.io.files import as_numbers, open_output
+    from rankad.scoring.files import numbers_of, out_format, stays_text
 
     format = out_format(out, read.format)
     as_text = stays_text(read.format, format)
@@ -213,8 +213,8 @@ def _answers(
     read: Whole, detector: TableDetector, p_values: Floats, columns: AnswerColumns, alpha: float
 ) -> pl.DataFrame:
     """Return the new columns."""
-    from rankad.cli.answers import reasons_of
-    from rankad.cli.scan import Batch
+    from rankad.scoring.answers import reasons_of
+    from rankad.scoring.batches import Batch
 
     alarms = p_values <= alpha
     batch = Batch(read.frame, p_values, p_values, 0, None)
@@ -275,8 +275,7 @@ def _print_text(
     in_full: bool,
 ) -> None:
     from rankad.cli.explain import print_explained
-    from rankad.cli.scan import table_of
-    from rankad.cli.screen import screen
+    from rankad.cli.screen import rows_table, screen
     from rankad.cli.words import alarms, percent, rows
 
     console = screen(stderr=out == "-")
@@ -285,7 +284,7 @@ def _print_text(
         for each in found:
             print_explained(console, each, alpha)
     else:
-        console.print(table_of(found, alpha), "")
+        console.print(rows_table(found, alpha), "")
     n_rows = detector.encoder_.n_rows
     console.print(f"{rows(n_rows)}, {alarms(n_alarms)} at {percent(alpha)}. {_promise(n_rows, alpha)}")
     if out is None:

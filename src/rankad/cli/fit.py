@@ -36,11 +36,9 @@ from rankad.cli.options import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from rankad.detectors.table import TableDetector
     from rankad.modelfile import ModelCard
-    from rankad.tables import TableDetector
-    from rankad.tables.columns import Column
+    from rankad.tables.encoded_columns import Column
     from rankad.tables.stored import Note
 
 __all__ = ["described", "fit"]
@@ -98,19 +96,19 @@ def fit(
     are needed, and nothing has to be tuned.
     """
     from rankad import RankAD
-    from rankad._progress import told_to
+    from rankad._base.progress import told_to
     from rankad.cli.learning import read_whole
-    from rankad.cli.model import threads
-    from rankad.cli.scan import of_table
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card
+    from rankad.scoring.batches import of_table
+    from rankad.scoring.loading import threads
 
     check_file(model, "--model", [table])
     share = checked_share(trim)
     begun = time.monotonic()
     with metered(quiet) as meter:
         read = read_whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
-        frame = read.frame
+        n_rows = read.frame.height
         detector = read.detector(
             # A near field is made of rows.
             RankAD(alpha, near_field=not without_rows, trim=share, random_state=seed, n_jobs=threads(jobs)),
@@ -126,7 +124,11 @@ def fit(
         )
         meter.begin("Learning")
         with told_to(meter.step), of_table("standard input" if table == "-" else table):
-            detector.fit(read.rows)
+            learned = detector._learn(read.rows)
+            # Text takes far more memory than the numbers that were read from it.
+            del read
+            detector._fit_learned(learned)
+            del learned
         # How it was fitted here is nothing the model should remember.
         detector.detector_.n_jobs = None
         meter.begin("Saving")
@@ -135,20 +137,20 @@ def fit(
         detector.save(model, rows=not without_rows)
     card = read_card(model)
     if as_json:
-        _print_json(table, model, frame, detector, card, time.monotonic() - begun)
+        _print_json(table, model, n_rows, detector, card, time.monotonic() - begun)
     elif not quiet:
-        _print_text(table, model, frame, detector, card, time.monotonic() - begun)
+        _print_text(table, model, n_rows, detector, card, time.monotonic() - begun)
 
 
 def _print_json(
-    table: str, model: Path, frame: pl.DataFrame, detector: TableDetector, card: ModelCard, spent: float
+    table: str, model: Path, n_rows: int, detector: TableDetector, card: ModelCard, spent: float
 ) -> None:
     from rankad.cli.words import as_json
 
     answer: dict[str, Any] = {
         "table": table,
         "model": str(model),
-        "rows": frame.height,
+        "rows": n_rows,
         "columns": list(card.columns),
         "encoding": list(card.encoding),
         "understood": list(detector.encoder_.notes),
@@ -162,14 +164,15 @@ def _print_json(
 
 
 def _print_text(
-    table: str, model: Path, frame: pl.DataFrame, detector: TableDetector, card: ModelCard, spent: float
+    table: str, model: Path, n_rows: int, detector: TableDetector, card: ModelCard, spent: float
 ) -> None:
+    from rankad._base.wording import cell, count
     from rankad.cli.screen import plain_table, screen
-    from rankad.cli.words import cell, count, percent, promise, rows, size
+    from rankad.cli.words import percent, promise, rows, size
 
     out = screen()
     name = "standard input" if table == "-" else table
-    out.print(f"Learned from {rows(frame.height)} of {name} in {spent:.1f} s.\n", soft_wrap=True)
+    out.print(f"Learned from {rows(n_rows)} of {name} in {spent:.1f} s.\n", soft_wrap=True)
     columns = plain_table("column", "used as", "how sure")
     encoder = detector.encoder_
     notes = {note.name: note for note in encoder.notes}
@@ -208,7 +211,7 @@ def _print_text(
 
 def _confirming(notes: Sequence[Note]) -> str:
     """Return the options that say of every column in doubt that it is what it was taken for."""
-    from rankad.cli.words import cell
+    from rankad._base.wording import cell
 
     alike: dict[str, list[str]] = {}
     for note in notes:
@@ -219,7 +222,7 @@ def _confirming(notes: Sequence[Note]) -> str:
 
 def _listed(columns: Sequence[Column], sure: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Return what to say of columns, and how sure it is; where there are many, alike ones together."""
-    from rankad.cli.words import cell
+    from rankad._base.wording import cell
 
     if len(columns) <= _MOST_COLUMNS:
         return [(cell(column.name), described(column), sure.get(column.name, "")) for column in columns]
@@ -238,8 +241,8 @@ def _listed(columns: Sequence[Column], sure: Mapping[str, str]) -> list[tuple[st
 
 def described(column: Column) -> str:
     """Say in a few words what a column is taken for."""
-    from rankad.cli.words import cell
-    from rankad.tables.columns import CategoryColumn, NumberColumn, TimeColumn
+    from rankad._base.wording import cell
+    from rankad.tables.encoded_columns import CategoryColumn, NumberColumn, TimeColumn
 
     if isinstance(column, NumberColumn):
         kind = f"always {cell(column.median)}" if column.constant else "number"

@@ -11,8 +11,8 @@ import typer
 from rankad.cli.options import AsJson, Verbose
 
 if TYPE_CHECKING:
-    from rankad.calibration import FalseAlarmBound
     from rankad.modelfile import ModelCard
+    from rankad.stages.calibration import FalseAlarmBound
 
 __all__ = ["inspect"]
 
@@ -53,8 +53,9 @@ def _as_dict(card: ModelCard, bounds: list[FalseAlarmBound]) -> dict[str, Any]:
 
 
 def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
+    from rankad._base.wording import count
     from rankad.cli.screen import plain_table, screen
-    from rankad.cli.words import count, percent, rows, size, sureness
+    from rankad.cli.words import percent, rows, size, sureness
 
     out = screen()
     facts = plain_table("", "")
@@ -101,7 +102,8 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
 
 
 def _scores_by(card: ModelCard) -> str:
-    from rankad.cli.words import count, rows
+    from rankad._base.wording import count
+    from rankad.cli.words import rows
 
     scaling = f"{card.scaling or 'no further'} scaling"
     if card.radius is not None:
@@ -116,8 +118,8 @@ def _scores_by(card: ModelCard) -> str:
 
 
 def _print_columns(card: ModelCard) -> None:
-    from rankad.cli.screen import plain_table, printable, screen
-    from rankad.cli.words import cell
+    from rankad._base.wording import cell, printable
+    from rankad.cli.screen import plain_table, screen
 
     out = screen()
     if card.encoding:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankad.cli.scan import warn_of_unused
 from rankad.cli.screen import Meter
 from rankad.detectors import RankAD
-from rankad.tables import TableDetector
-from rankad.tables.files import check_unpacked, held_bytes, open_table
+from rankad.detectors.table import TableDetector
+from rankad.io.files import check_unpacked, held_bytes, open_table
+from rankad.io.numbers import parse
+from rankad.scoring.batches import warn_of_unused
 from rankad.tables.frames import Untyped
-from rankad.tables.numbers import parse
 
 __all__ = ["Whole", "read_whole"]
 

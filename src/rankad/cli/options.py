@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rankad._files import check_output, is_stream
+from rankad._base.files import check_output, is_stream
 
 __all__ = [
     "Alpha",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankad._files import is_stream
+from rankad._base.files import is_stream
 from rankad.cli.options import (
     Alpha,
     Delimiter,
@@ -25,8 +25,8 @@ from rankad.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rankad.calibration import FalseAlarmBound
     from rankad.report import ModelFacts
+    from rankad.stages.calibration import FalseAlarmBound
 
 __all__ = ["report"]
 
@@ -62,14 +62,14 @@ def report(
     How many alarms, which, why, and what was promised. One HTML file that needs no network; open it in a
     browser, print it, or send it.
     """
-    from rankad.cli.model import load_for
-    from rankad.cli.pages import write_page
-    from rankad.cli.scan import discovery_level, of_table, scan
     from rankad.cli.screen import metered, print_verdict, screen
     from rankad.cli.words import size, summary
+    from rankad.io.files import open_table
     from rankad.report import render
-    from rankad.reporting import gathered
-    from rankad.tables.files import open_table
+    from rankad.report.gathering import write_page
+    from rankad.report.making import gathered
+    from rankad.scoring.batches import discovery_level, of_table, scan
+    from rankad.scoring.loading import load_for
 
     check_rates(table, alpha, fdr)
     check_file(out, "--out", [table, model], streams=True)
@@ -82,10 +82,10 @@ def report(
         level = rate
         if fdr is not None:
             with open_table(table, **how) as first:  # type: ignore[arg-type]
-                level = discovery_level(first, detector, meter, fdr)
+                level = discovery_level(first, detector, fdr, meter.reading)
         name = Path(table).name if table != "-" else "standard input"
         data = gathered(
-            scan(reader, detector, meter, "Looking"),
+            scan(reader, detector, "Looking", meter.reading),
             detector,
             _facts(model, detector.false_alarm_bound(rate)),
             title=title or f"Anomalies in {name}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankad._files import is_stream
+from rankad._base.files import is_stream
 from rankad.cli.options import (
     Alpha,
     Delimiter,
@@ -26,7 +26,7 @@ from rankad.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rankad.cli.scoring import Outcome, Plan
+    from rankad.scoring.files import ScoredFile, ScorePlan
 
 __all__ = ["score"]
 
@@ -96,12 +96,13 @@ def score(
     abnormal) and alarm (true or false). If the table as a whole is not like normal rows, that is said first,
     with the column that is to blame. Memory stays small whatever the size of the file.
     """
-    from rankad.cli.scoring import Plan, run
+    from rankad.cli.screen import metered, screen
+    from rankad.scoring.files import ScorePlan, carry_out
 
     _check_use(table, model, out, alpha, fdr, sort=sort, resume=resume, as_json=as_json)
     # Rows are not poured over a terminal unless asked for.
     nowhere = out is None and (as_json or sys.stdout.isatty())
-    plan = Plan(
+    plan = ScorePlan(
         table,
         model,
         None if nowhere else out or "-",
@@ -118,7 +119,8 @@ def score(
         encoding=encoding,
         sheet=sheet,
     )
-    outcome = run(plan, jobs, quiet=quiet or (plan.to_stdout and sys.stdout.isatty()))
+    with metered(quiet or (plan.to_stdout and sys.stdout.isatty())) as meter:
+        outcome = carry_out(plan, jobs, progress=meter.reading, tell=screen(stderr=True).print)
     if as_json:
         _print_json(plan, outcome)
     elif not quiet:
@@ -159,7 +161,7 @@ def _check_use(
         )
 
 
-def _print_json(plan: Plan, outcome: Outcome) -> None:
+def _print_json(plan: ScorePlan, outcome: ScoredFile) -> None:
     from rankad.cli.words import as_json, verdict_json
 
     answer = {
@@ -178,21 +180,21 @@ def _print_json(plan: Plan, outcome: Outcome) -> None:
     typer.echo(as_json(answer))
 
 
-def _expected(plan: Plan, outcome: Outcome) -> float:
+def _expected(plan: ScorePlan, outcome: ScoredFile) -> float:
     """Return the mean number of false alarms: if all rows are normal, or at most, for false discoveries."""
     return outcome.alpha * outcome.n_rows if plan.fdr is None else plan.fdr * outcome.n_alarms
 
 
-def _print_text(plan: Plan, outcome: Outcome) -> None:
-    from rankad.cli.scan import table_of
-    from rankad.cli.screen import print_verdict, screen
-    from rankad.cli.words import alarms, cell, percent, rows, summary
+def _print_text(plan: ScorePlan, outcome: ScoredFile) -> None:
+    from rankad._base.wording import cell
+    from rankad.cli.screen import print_verdict, rows_table, screen
+    from rankad.cli.words import alarms, percent, rows, summary
 
     out = screen(stderr=plan.to_stdout)
     print_verdict(out, outcome.verdict, partly=outcome.partly)
     if outcome.most:
         out.print("The most abnormal rows:\n")
-        out.print(table_of(outcome.most, outcome.level), "")
+        out.print(rows_table(outcome.most, outcome.level), "")
     if plan.fdr is None:
         out.print(summary(outcome.verdict.overall))
     else:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from rankad._base.wording import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,10 +16,11 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from rankad.io.reader import TableReader
+    from rankad.scoring.batches import Explained
     from rankad.tables.judging import TableVerdict
-    from rankad.tables.reader import TableReader
 
-__all__ = ["Meter", "metered", "plain_table", "print_verdict", "printable", "screen"]
+__all__ = ["Meter", "metered", "plain_table", "print_verdict", "rows_table", "screen"]
 
 
 def screen(*, stderr: bool = False) -> Console:
@@ -29,15 +32,6 @@ def screen(*, stderr: bool = False) -> Console:
             return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
 
     return Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def printable(text: str) -> str:
-    r"""Return a text without characters that a terminal would obey, changes of direction among them.
-
-    >>> printable("blue\x1b[31m\n"), printable("gnp\u202eexe")
-    ('blue [31m ', 'gnp exe')
-    """
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def print_verdict(out: Console, verdict: TableVerdict, *, partly: bool = False) -> None:
@@ -62,6 +56,24 @@ def plain_table(*headers: str, right: tuple[str, ...] = ()) -> Table:
     table = Table(box=None, padding=(0, 0, 0, 2), header_style="bold")
     for header in headers:
         table.add_column(header, justify="right" if header in right else "left", overflow="fold")
+    return table
+
+
+def rows_table(found: Sequence[Explained], level: float) -> Table:
+    """Show rows in a line each: what stands out, and whether they are alarms."""
+    from rankad._base.wording import cell, count
+    from rankad.explanations.sentences import gist
+
+    named = any(row.name is not None for row in found)
+    table = plain_table(
+        "row", *(["name"] if named else []), "p-value", "", "what stands out", right=("row", "p-value")
+    )
+    for row in found:
+        name = [cell(row.name) if row.name else ""] if named else []
+        alarm = "alarm" if row.p_value <= level else ""
+        table.add_row(
+            count(row.number), *name, cell(row.p_value, 2), alarm, gist(row.explanation, row.strange)
+        )
     return table
 
 

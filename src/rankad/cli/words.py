@@ -4,46 +4,32 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from numbers import Real
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankad.cli.screen import printable
-from rankad.report import wording
-from rankad.verdict import LEVEL
+from rankad._base import wording
+from rankad._base.wording import cell, count
+from rankad.alarms.verdict import LEVEL
 
 if TYPE_CHECKING:
-    from rankad.calibration import FalseAlarmBound
-    from rankad.explanations import Explanation
-    from rankad.report.contents import ReasonLike
-    from rankad.tables import Strange
+    from rankad.alarms.verdict import Verdict
+    from rankad.stages.calibration import FalseAlarmBound
     from rankad.tables.judging import MovedColumn, TableVerdict
-    from rankad.verdict import Verdict
 
 __all__ = [
+    "alarms",
     "as_json",
-    "as_typed",
-    "cell",
-    "count",
-    "gist",
-    "oddity",
     "percent",
     "promise",
-    "reason_text",
     "rows",
     "size",
     "summary",
     "sureness",
-    "usually",
     "verdict_json",
     "verdict_lines",
 ]
-
-count = wording.count
-# Reasons in the column of reasons.
-_MOST_TOLD = 3
 
 
 def percent(share: float) -> str:
@@ -53,20 +39,6 @@ def percent(share: float) -> str:
     ('5%', '6.32%')
     """
     return wording.percent(share).replace("\xa0", "")
-
-
-def cell(value: Any, digits: int = 4) -> str:
-    """Write a cell, or the name of a row or column: long texts cut short, numbers so that they can be copied.
-
-    >>> cell(-3.14159), cell(None), cell("blue")
-    ('-3.142', 'missing', 'blue')
-    """
-    return as_typed(value, wording.plain(value, digits))
-
-
-def as_typed(value: Any, text: str) -> str:
-    """Return the text of a value for the screen; numbers have the minus sign of keyboards."""
-    return text.replace("\N{MINUS SIGN}", "-") if isinstance(value, Real) else printable(text)
 
 
 def rows(n: int) -> str:
@@ -168,48 +140,6 @@ def alarms(n: int) -> str:
     ('no alarm', '1 alarm', '1,200 alarms')
     """
     return "no alarm" if n == 0 else "1 alarm" if n == 1 else f"{count(n)} alarms"
-
-
-def usually(reason: ReasonLike) -> str:
-    """Write what normal rows near by have: a typical value, and a range where there is one."""
-    typical, low, high = (cell(each, 3) for each in (reason.typical, reason.low, reason.high))
-    if reason.low is None or reason.high is None or low == high:
-        return typical
-    return f"{typical} ({low} to {high})"
-
-
-def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
-    """Say in a few words what is odd about a row."""
-    if strange:
-        odd = strange[0]
-        return oddity(odd)
-    if explanation is None or not explanation.reasons:
-        return ""
-    return _told(explanation.reasons[0])
-
-
-def _told(reason: ReasonLike) -> str:
-    return f"{cell(reason.column)} {cell(reason.value)}, usually {usually(reason)}"
-
-
-def reason_text(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
-    """Say why a row is an alarm: its strange cells, and the columns that would have to change."""
-    told = [oddity(odd) for odd in strange[:_MOST_TOLD]]
-    if explanation is None:
-        return "; ".join(told)
-    odd = {cell.column for cell in strange}
-    moved = {move.column for move in explanation.change.moves} if explanation.change else set()
-    for reason in explanation.reasons[:_MOST_TOLD]:
-        if len(told) < _MOST_TOLD and reason.column not in odd and (reason.column in moved or not told):
-            told.append(_told(reason))
-    return "; ".join(told)
-
-
-def oddity(odd: Strange) -> str:
-    """Say what is strange about a cell."""
-    value = "" if odd.value is None else f" {cell(odd.value)}"
-    # Only in what rankad says: a column may be called nominal_power.
-    return f"{cell(odd.column)}{value}: {odd.what.replace('nominal', 'normal')}"
 
 
 def as_json(value: Any) -> str:

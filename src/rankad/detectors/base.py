@@ -16,12 +16,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankad._arrays import Floats, Ints
-from rankad._checks import check_unit
-from rankad.calibration import Calibration, FalseAlarmBound, beta_bound
-from rankad.copies import find_repeats, row_variates
-from rankad.detectors.rows import is_plain, validate_rows
+from rankad._base.arrays import Floats, Ints
+from rankad._base.checks import check_unit
+from rankad._base.rows import is_plain, validate_rows
 from rankad.detectors.signature import with_advice
+from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad.stages.copies import find_repeats, row_variates
 
 if TYPE_CHECKING:
     from rankad.report.result import Report
@@ -71,7 +71,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             raise
 
     def _without_repeats(self, rows: Floats, least: int, stacklevel: int = 4) -> Ints:
-        """Return which rows are copies to be left out (see `rankad.copies`), and warn of them."""
+        """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
         repeats = find_repeats(rows)
         n_left = len(rows) - len(repeats.copies)
         if not repeats.copies.size:
@@ -283,6 +283,21 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             return "Use a larger alpha."
         return f"Use at least {math.ceil(1 / self.alpha) - 1} such rows or a larger alpha."
 
+    def save(self, path: str | os.PathLike[str], *, rows: bool = True) -> None:
+        """Save the fitted detector to one file, without pickle; `rankad.load` brings it back to the last bit.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to, as "model.rankad". A file of that name is replaced by a whole one or not at all.
+        rows : bool
+            Whether to save the training rows too, which explanations need. A near field, `KLPE` and
+            `EpsilonLPE` score by rows and cannot be saved without; ``RankAD(near_field=False)`` can.
+        """
+        from rankad.modelfile import save
+
+        save(self, path, rows=rows)
+
     def report(
         self,
         X: Any,
@@ -314,7 +329,9 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             Shows itself in a notebook; ``report.save(path)`` writes it.
         """
         # By its name: pages are made by what is above the detectors, which know nothing of it.
-        made: Report = import_module("rankad.reporting").report_on(self, X, alpha=alpha, top=top, title=title)
+        made: Report = import_module("rankad.report.making").report_on(
+            self, X, alpha=alpha, top=top, title=title
+        )
         if path is not None:
             made.save(path)
         return made

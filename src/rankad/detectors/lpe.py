@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from numbers import Real
 from typing import Any, cast
@@ -10,15 +9,15 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankad._arrays import Floats, Ints
-from rankad._checks import check_choice, check_run, check_unit, resolve_neighbors
-from rankad._threads import importing
-from rankad.calibration import Calibration, Kind
+from rankad._base.arrays import Floats, Ints
+from rankad._base.checks import check_choice, check_run, check_unit, resolve_neighbors
+from rankad._base.rows import validate_rows
+from rankad._base.threads import importing
 from rankad.detectors.base import CalibratedDetector
-from rankad.detectors.doubt import few_places, is_in_doubt, most_in_a_place, warn_of_split
-from rankad.detectors.rows import validate_rows
-from rankad.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
-from rankad.scaling import Scaling, fit_scaling
+from rankad.fitting.doubt import few_places, is_in_doubt, most_in_a_place, warn_of_split
+from rankad.stages.calibration import Calibration, Kind
+from rankad.stages.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
+from rankad.stages.scaling import Scaling, fit_scaling
 
 __all__ = ["KLPE", "EpsilonLPE"]
 
@@ -91,8 +90,8 @@ class _LocalDensityDetector(CalibratedDetector):
 
     def _fit(self, rows: Floats) -> Ints:
         with importing:
-            import rankad._counts
-            import rankad.neighbors  # noqa: F401
+            import rankad._loops.counts
+            import rankad.stages.neighbors  # noqa: F401
         n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS)
         self.n_samples_fit_ = n
         if repeats.size:
@@ -132,7 +131,7 @@ class _LocalDensityDetector(CalibratedDetector):
 
     def _is_better_split(self, rows: Floats) -> bool:
         """Tell whether scores of rows left out are not to be relied on, and warn if so."""
-        from rankad.neighbors import nearest_neighbors
+        from rankad.stages.neighbors import nearest_neighbors
 
         n = len(rows)
         if not is_in_doubt(n) or n // 2 < self._n_needed():
@@ -159,19 +158,6 @@ class _LocalDensityDetector(CalibratedDetector):
 
     def _score(self, rows: Floats) -> Floats:
         return self._density(self.reference_, self.scaling_.apply(rows))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the fitted detector to one file, without pickle; `rankad.load` brings it back to the last bit.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to, as "model.rankad". A file of that name is replaced by a whole one or not at all. The
-            reference rows are in it, since rows are scored by them.
-        """
-        from rankad.modelfile import save
-
-        save(self, path)
 
 
 class KLPE(_LocalDensityDetector):
@@ -270,7 +256,7 @@ class KLPE(_LocalDensityDetector):
         self.n_neighbors_ = k
 
     def _density(self, reference: Floats, queries: Floats | None) -> Floats:
-        from rankad.neighbors import nearest_neighbors
+        from rankad.stages.neighbors import nearest_neighbors
 
         needed = neighbors_needed(self.n_neighbors_, self._statistic)
         found = nearest_neighbors(reference, needed, queries, n_jobs=self.n_jobs)
@@ -358,7 +344,7 @@ class EpsilonLPE(_LocalDensityDetector):
         if self.radius != "auto":
             self.radius_ = float(self.radius)
             return
-        from rankad.neighbors import nearest_neighbors
+        from rankad.stages.neighbors import nearest_neighbors
 
         k = auto_neighbors(len(self.reference_))
         distances = nearest_neighbors(self.reference_, k, n_jobs=self.n_jobs).distances[:, -1]
@@ -369,7 +355,7 @@ class EpsilonLPE(_LocalDensityDetector):
         )
 
     def _density(self, reference: Floats, queries: Floats | None) -> Floats:
-        from rankad.neighbors import radius_counts
+        from rankad.stages.neighbors import radius_counts
 
         counts = radius_counts(reference, self.radius_, queries, n_jobs=self.n_jobs)
         return counts.astype(np.float64)

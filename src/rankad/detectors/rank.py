@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -12,21 +11,21 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from rankad._arrays import Floats, Ints
-from rankad._checks import check_choice, check_run, check_share, check_unit, is_count, resolve_neighbors
-from rankad._threads import importing, one_blas_thread
-from rankad.calibration import Calibration, FalseAlarmBound, beta_bound, covering_bound
-from rankad.copies import find_repeats
+from rankad._base.arrays import Floats, Ints
+from rankad._base.checks import check_choice, check_run, check_share, check_unit, is_count, resolve_neighbors
+from rankad._base.rows import validate_rows
+from rankad._base.threads import importing, one_blas_thread
 from rankad.detectors.base import CalibratedDetector
-from rankad.detectors.own_rows import OwnScores, own_p_values, with_suspects
-from rankad.detectors.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
-from rankad.detectors.rows import validate_rows
-from rankad.levels import resolve_cuts
+from rankad.fitting.own_rows import OwnScores, own_p_values, with_suspects
+from rankad.fitting.plan import Plan, resolve_bandwidths, resolve_C, resolve_landmarks, resolve_scalings
 from rankad.model import RankModel
+from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound, covering_bound
+from rankad.stages.copies import find_repeats
+from rankad.stages.levels import resolve_cuts
 
 if TYPE_CHECKING:
-    from rankad.detectors.fitting import Fitted
-    from rankad.showing import Explanations
+    from rankad.explanations.showing import Explanations
+    from rankad.fitting.pipeline import Fitted
 
 __all__ = ["RankAD"]
 
@@ -311,7 +310,7 @@ class RankAD(CalibratedDetector):
         return own_p_values(self._fit_scores(X).scores)
 
     def _fit_scores(self, X: Any, strange: Ints | None = None) -> OwnScores:
-        """Fit on rows and score each by models that had not seen it (see `rankad.detectors.own_rows`).
+        """Fit on rows and score each by models that had not seen it (see `rankad.fitting.own_rows`).
 
         Strange rows have the least score: they have something that no other row has.
         """
@@ -350,7 +349,7 @@ class RankAD(CalibratedDetector):
         return super().predict
 
     def _suspicion(self, rows: Floats) -> Floats:
-        from rankad.detectors.trimming import suspicion
+        from rankad.fitting.trimming import suspicion
 
         # The same draws for the same rows, whatever else is drawn.
         return suspicion(rows, np.random.default_rng(0), self.n_jobs)
@@ -381,11 +380,11 @@ class RankAD(CalibratedDetector):
 
     def _fit(self, plan: Plan, rows: Floats, suspicion: Floats | None) -> Fitted:
         with importing:
-            import rankad._counts  # noqa: F401
-            from rankad.detectors import sizes
-            from rankad.detectors.doubt import warn_of_split
-            from rankad.detectors.fitting import fit_model
-            from rankad.detectors.trimming import most_suspicious, suspects
+            import rankad._loops.counts  # noqa: F401
+            from rankad.fitting import sizes
+            from rankad.fitting.doubt import warn_of_split
+            from rankad.fitting.pipeline import fit_model
+            from rankad.fitting.trimming import most_suspicious, suspects
 
         n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS, stacklevel=5)
         kept = np.delete(np.arange(n), repeats)
@@ -475,24 +474,9 @@ class RankAD(CalibratedDetector):
             A list with one `Explanation` for each row (see `rankad.explanations`). It prints, and its
             `to_frame` makes a data frame of it.
         """
-        from rankad.explanations import explain
+        from rankad.explanations.explaining import explain
 
         return explain(self, X, alpha=alpha, n_nearest=n_nearest)
-
-    def save(self, path: str | os.PathLike[str], *, rows: bool = True) -> None:
-        """Save the fitted detector to one file, without pickle; `rankad.load` brings it back to the last bit.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to, as "model.rankad". A file of that name is replaced by a whole one or not at all.
-        rows : bool
-            Whether to save the training rows too, which explanations need, and the near field: only a
-            detector fitted with ``near_field=False`` can be saved without.
-        """
-        from rankad.modelfile import save
-
-        save(self, path, rows=rows)
 
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
         model, auto = self.model_, self.trim == "auto"

@@ -19,10 +19,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankad import KLPE, RankAD
-from rankad._arrays import Floats, Ints
-from rankad._compiled import compiled
-from rankad.detectors.rows import validate_rows
-from rankad.neighbors import nearest_neighbors
+from rankad._base.arrays import Floats, Ints
+from rankad._base.rows import validate_rows
+from rankad._loops.cache import compiled
+from rankad.stages.neighbors import nearest_neighbors
 
 __all__ = ["AKLPE", "BPKNNG", "METHODS", "HalfSpaceTrees", "IForest", "MassAD", "Method", "OneClass"]
 

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from rankad._files import naming
+from rankad._base.files import naming
 
 __all__ = ["Cell", "CellStore", "plain", "run_cells", "versions", "write_atomically"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
-from rankad._arrays import Bools, Floats, Ints
+from rankad._base.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from rich.progress import Progress

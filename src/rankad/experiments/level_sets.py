@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from rankad import KLPE, RankAD
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS, new_figure, percent, save, tint

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from rankad._arrays import Bools, Floats
+from rankad._base.arrays import Bools, Floats
 
 __all__ = ["MISS", "auc", "false_alarm_band", "one_thread"]
 

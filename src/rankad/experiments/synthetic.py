@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankad._arrays import Bools, Floats
+from rankad._base.arrays import Bools, Floats
 
 __all__ = [
     "DEVIATIONS",

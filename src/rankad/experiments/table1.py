@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from rankad import KLPE, RankAD
-from rankad._arrays import Bools, Floats
+from rankad._base.arrays import Bools, Floats
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.results import Table, mean, standard_error, write_results
 from rankad.experiments.settings import Settings

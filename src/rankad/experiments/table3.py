@@ -23,7 +23,7 @@ from rankad.experiments.measures import MISS, false_alarm_band
 from rankad.experiments.results import Table, mean, standard_error, write_results
 from rankad.experiments.settings import Settings
 from rankad.experiments.splits import draw, load
-from rankad.selection import PAPER_C, PAPER_MULTIPLES
+from rankad.stages.selection import PAPER_C, PAPER_MULTIPLES
 
 __all__ = ["ALPHAS", "PAPER_AUC", "PAPER_SECONDS", "paper_auc", "run"]
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rankad import RankAD
-from rankad.detectors.plan import AUTO_MULTIPLES, AUTO_SCALINGS
 from rankad.experiments.cells import Cell
 from rankad.experiments.datasets import SPECS
 from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.results import Table, mean
 from rankad.experiments.settings import Settings
 from rankad.experiments.splits import draw, load
+from rankad.fitting.plan import AUTO_MULTIPLES, AUTO_SCALINGS
 
 __all__ = ["cells", "table"]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rankad._collector import no_collection
+from rankad._base.garbage import no_collection
 from rankad.detectors.lpe import KLPE, EpsilonLPE
 from rankad.detectors.rank import RankAD
 from rankad.modelfile.atomic import write_whole
@@ -35,7 +35,7 @@ from rankad.modelfile.lpe import KINDS as LPE_KINDS
 from rankad.modelfile.lpe import lpe_from, lpe_parts
 
 if TYPE_CHECKING:
-    from rankad.tables import TableDetector
+    from rankad.detectors.table import TableDetector
 
 __all__ = ["ModelCard", "ModelFileError", "load", "read_card", "save"]
 
@@ -119,7 +119,7 @@ def save(
             reason = f"it was not saved, because it could not be loaded again: {error.reason}"
             raise ModelFileError(os.fsdecode(path), reason) from error
 
-    write_whole(path, pack(header, parts.arrays), check)
+    write_whole(path, lambda: pack(header, parts.arrays), check)
 
 
 def _taken_apart(detector: Any) -> tuple[str, dict[str, Any] | None, RankAD | KLPE | EpsilonLPE]:

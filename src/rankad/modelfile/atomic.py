@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from rankad._files import UnfinishedFile, naming
+from rankad._base.files import UnfinishedFile, naming
 
 __all__ = ["write_whole"]
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes, check: Callable[[str], object]) -> None:
+def write_whole(
+    path: str | os.PathLike[str], contents: Callable[[], bytes], check: Callable[[str], object]
+) -> None:
     """Write a file under another name in the same folder, and rename it when it is safe on the disk.
 
     Parameters
     ----------
     path : str or path
-    data : bytes
+    contents : callable
+        Returns what to write; it is not kept while the file is checked.
     check : callable
         Gets the name of the file as it is written, before it is renamed; where it raises, nothing changes.
     """
     unfinished = UnfinishedFile(path)
     try:
         with naming(path):
-            unfinished.file.write(data)
+            unfinished.file.write(contents())
             unfinished.sync()
         check(str(unfinished.path))
         unfinished.finish()

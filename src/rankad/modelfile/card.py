@@ -14,7 +14,7 @@ from rankad.modelfile.fields import Arrays, Fields, Flaw
 from rankad.modelfile.fitted import CALIBRATIONS, selection_from
 from rankad.modelfile.lpe import CALIBRATIONS as LPE_CALIBRATIONS
 from rankad.modelfile.lpe import KINDS as LPE_KINDS
-from rankad.selection import SelectionTable
+from rankad.stages.selection import SelectionTable
 
 __all__ = ["KINDS", "SCHEMA", "ModelCard", "card_from", "check_schema", "detector_kind", "provenance"]
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankad._arrays import LARGEST, Bools, Floats
-from rankad._threads import importing
-from rankad.calibration import Calibration
+from rankad._base.arrays import LARGEST, Bools, Floats
+from rankad._base.threads import importing
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.rank import RankAD
-from rankad.farfield import ColumnRanges
 from rankad.model import RankModel
 from rankad.modelfile.container import digest
 from rankad.modelfile.fields import Arrays, Fields, Flaw
-from rankad.scaling import Scaling
-from rankad.selection import SelectionTable
+from rankad.scorers.farfield import ColumnRanges
+from rankad.stages.calibration import Calibration
+from rankad.stages.scaling import Scaling
+from rankad.stages.selection import SelectionTable
 
 if TYPE_CHECKING:
-    from rankad.fusion import Units
-    from rankad.mixture import GaussianMixture
-    from rankad.nearfield import NearField
+    from rankad.scorers.fusion import Units
+    from rankad.scorers.mixture import GaussianMixture
+    from rankad.scorers.nearfield import NearField
 
 __all__ = [
     "CALIBRATIONS",
@@ -144,9 +144,9 @@ def _test_rows(model: RankModel) -> Floats:
 def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
     """Put a RankAD together again, or raise a `Flaw`."""
     with importing:
-        import rankad._counts  # noqa: F401
-        from rankad.fusion import FusedScorer
-        from rankad.scorer import KernelScorer
+        import rankad._loops.counts  # noqa: F401
+        from rankad.scorers.fusion import FusedScorer
+        from rankad.scorers.kernel import KernelScorer
 
     detector = _unfitted(parameters)
     f8, i8, take = np.float64, np.int64, arrays.take
@@ -162,6 +162,7 @@ def rankad_from(parameters: Fields, fitted: Fields, arrays: Arrays) -> RankAD:
         limits = low, high, unit
     kernel = KernelScorer(landmarks, coefficients, widths, far_field, limits, fitted.flag("single"))
     near, mixture = _near_from(fitted, arrays, d), _mixture_from(arrays, d)
+    _require(near is None or arrays.has("nominal_rows"), "it has a near field, but no nominal rows")
     scaling = Scaling(take("scaling.center", f8, d), take("scaling.scale", f8, d))
     _require(bool((scaling.scale > 0).all()), "its array 'scaling.scale' holds no scales above 0")
     ranges = ColumnRanges(
@@ -221,7 +222,7 @@ def _calibration_from(fitted: Fields, arrays: Arrays, n: int, most: int | None) 
 def _near_from(fitted: Fields, arrays: Arrays, d: int) -> NearField | None:
     if not fitted.has("n_hubs"):
         return None
-    from rankad.nearfield import NearField
+    from rankad.scorers.nearfield import NearField
 
     rows = arrays.take("near.rows", np.float64, "near rows", d)
     unit = arrays.take("near.unit", np.float64, d)
@@ -236,7 +237,7 @@ def _near_from(fitted: Fields, arrays: Arrays, d: int) -> NearField | None:
 def _mixture_from(arrays: Arrays, d: int) -> GaussianMixture | None:
     if not arrays.has("mixture.means"):
         return None
-    from rankad.mixture import GaussianMixture
+    from rankad.scorers.mixture import GaussianMixture
 
     means = arrays.take("mixture.means", np.float64, "gaussians", d)
     factors = arrays.take("mixture.factors", np.float64, "gaussians", d, d)
@@ -251,7 +252,7 @@ def _units_from(arrays: Arrays, near: NearField | None, mixture: GaussianMixture
     n_parts = 1 + (near is not None) + (mixture is not None)
     if n_parts == 1:
         return None
-    from rankad.fusion import Units
+    from rankad.scorers.fusion import Units
 
     centers, spreads = (arrays.take(f"parts.{name}", np.float64, n_parts) for name in Units._fields)
     _require(bool((spreads > 0).all()), "its array 'parts.spreads' holds numbers that are not above 0")

@@ -6,15 +6,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from rankad._arrays import LARGEST, Floats
-from rankad._threads import importing
-from rankad.calibration import Calibration
+from rankad._base.arrays import LARGEST, Floats
+from rankad._base.threads import importing
 from rankad.detectors.lpe import KLPE, EpsilonLPE
 from rankad.modelfile.container import digest
 from rankad.modelfile.fields import Arrays, Fields, Flaw
 from rankad.modelfile.fitted import Parts, check_answers, parameters_of
-from rankad.ranks import Statistic, neighbors_needed
-from rankad.scaling import Scaling
+from rankad.stages.calibration import Calibration
+from rankad.stages.ranks import Statistic, neighbors_needed
+from rankad.stages.scaling import Scaling
 
 __all__ = ["CALIBRATIONS", "KINDS", "lpe_from", "lpe_parts"]
 
@@ -81,8 +81,8 @@ def _test_rows(detector: KLPE | EpsilonLPE) -> Floats:
 def lpe_from(kind: str, parameters: Fields, fitted: Fields, arrays: Arrays) -> KLPE | EpsilonLPE:
     """Put a detector together again, or raise a `Flaw`."""
     with importing:
-        import rankad._counts
-        import rankad.neighbors  # noqa: F401
+        import rankad._loops.counts
+        import rankad.stages.neighbors  # noqa: F401
 
     detector = _unfitted(kind, parameters)
     n, d = fitted.count("n_rows", 1), fitted.count("n_columns", 1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rankad.detectors.base import CalibratedDetector
+from rankad.detectors.table import TableDetector
+from rankad.io.forks import check_polars
 from rankad.modelfile.fields import Fields, Flaw
-from rankad.tables import TableDetector, TableEncoder
-from rankad.tables.forks import check_polars
+from rankad.tables import TableEncoder
 
 __all__ = ["encoder_from", "table_from", "table_parts"]
 

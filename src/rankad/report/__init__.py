@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankad.alarms.chance import PValueSummary
     from rankad.report.contents import Alarm, ModelFacts, ReportData
     from rankad.report.page import render
     from rankad.report.views import CategoryView, NumericView
-    from rankad.volumes import PValueSummary
 
 __all__ = ["Alarm", "CategoryView", "ModelFacts", "NumericView", "PValueSummary", "ReportData", "render"]
 
@@ -16,7 +16,7 @@ _HOMES = {
     "CategoryView": "rankad.report.views",
     "ModelFacts": "rankad.report.contents",
     "NumericView": "rankad.report.views",
-    "PValueSummary": "rankad.volumes",
+    "PValueSummary": "rankad.alarms.chance",
     "ReportData": "rankad.report.contents",
     "render": "rankad.report.page",
 }

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from rankad._arrays import LARGEST
+from rankad._base.arrays import LARGEST
+from rankad._base.wording import count, difference, isolated, probability, shown
+from rankad.explanations.worth_showing import weighing
 from rankad.report.charts import gain_bar, value_strip
 from rankad.report.contents import Alarm, Explained, ReasonLike
-from rankad.report.reasons import weighing
-from rankad.report.wording import count, difference, isolated, probability, shown
 
 __all__ = ["AlarmCard", "ReasonLine", "alarm_card", "in_words"]
 

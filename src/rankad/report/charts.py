@@ -12,11 +12,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from rankad.calibration import n_attainable
+from rankad._base.wording import count, counted, difference, isolated, percent, plain, shown
+from rankad.alarms.chance import PValueSummary
 from rankad.report.timeline import Span, Timeline, written
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.wording import count, counted, difference, isolated, percent, plain, shown
-from rankad.volumes import PValueSummary
+from rankad.stages.calibration import n_attainable
 
 __all__ = [
     "category_bars",

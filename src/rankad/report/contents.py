@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rankad.calibration import FalseAlarmBound, worth_of
+from rankad.alarms.chance import Chance, PValueSummary
 from rankad.report.timeline import Timeline
 from rankad.report.views import CategoryView, NumericView
-from rankad.selection import SelectionTable
-from rankad.volumes import Chance, PValueSummary
+from rankad.stages.calibration import FalseAlarmBound, worth_of
+from rankad.stages.selection import SelectionTable
 
 if TYPE_CHECKING:
     # It needs polars, which those who only want the words may not have.
@@ -20,7 +20,7 @@ __all__ = ["Alarm", "Explained", "ModelFacts", "ReportData", "StrangeCell"]
 
 
 class ReasonLike(Protocol):
-    """One column's part in an alarm, as `rankad.explanations.Reason` has it."""
+    """One column's part in an alarm, as `rankad.explanations.explaining.Reason` has it."""
 
     @property
     def column(self) -> Any: ...
@@ -70,7 +70,7 @@ class ChangeLike(Protocol):
 
 
 class Explained(Protocol):
-    """Why a row is an alarm, as `rankad.explanations.Explanation` has it."""
+    """Why a row is an alarm, as `rankad.explanations.explaining.Explanation` has it."""
 
     @property
     def reasons(self) -> Sequence[ReasonLike]: ...  # noqa: D102

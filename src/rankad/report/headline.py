@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rankad._base.wording import count, percent, plain, shown
+from rankad.alarms.verdict import Verdict, judge
 from rankad.report.contents import ReportData
 from rankad.report.verdicts import Pen, spoken
-from rankad.report.wording import count, percent, plain, shown
 from rankad.tables.judging import TableVerdict
-from rankad.verdict import Verdict, judge
 
 __all__ = ["Headline", "headline"]
 
@@ -23,7 +23,7 @@ class Headline(NamedTuple):
     n_alarms, n_rows, share, expected, usual : str
         Figures as they are written.
     verdict : str
-        The kind of verdict: see `rankad.verdict.Verdict`.
+        The kind of verdict: see `rankad.alarms.verdict.Verdict`.
     off : bool
         Whether chance does not explain the table.
     title, text : str

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from rankad.calibration import n_attainable
+from rankad._base.wording import count, counted, isolated, percent, plain, ratio, shown
 from rankad.report.alarms import AlarmCard, alarm_card, in_words
 from rankad.report.charts import category_bars, column_histogram, p_value_histogram, timeline_bars
 from rankad.report.contents import ModelFacts, ReportData
 from rankad.report.headline import headline
 from rankad.report.views import CategoryView, NumericView
-from rankad.report.wording import count, counted, isolated, percent, plain, ratio, shown
+from rankad.stages.calibration import n_attainable
 
 __all__ = ["render"]
 

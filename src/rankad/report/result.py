@@ -6,7 +6,7 @@ import os
 from html import escape
 from pathlib import Path
 
-from rankad._files import UnfinishedFile, naming
+from rankad._base.files import UnfinishedFile, naming
 
 __all__ = ["Report"]
 

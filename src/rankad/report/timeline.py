@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankad._arrays import Bools, Floats, Ints
+from rankad._base.arrays import Bools, Floats, Ints
 
 __all__ = ["Span", "Timeline", "written"]
 

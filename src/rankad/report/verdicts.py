@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rankad.report.wording import count
+from rankad._base.wording import count
 from rankad.tables.judging import MovedColumn, TableVerdict
 
 __all__ = ["Pen", "Spoken", "spoken", "spoken_of"]

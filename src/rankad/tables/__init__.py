@@ -1,16 +1,8 @@
-"""Mixed tables: numbers, categories and missing values, read from files and scored as they are."""
+"""Tables of numbers, categories, times and missing values as rows of numbers."""
 
-try:
-    import polars  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        "rankad.tables needs polars, which is not installed; install it with pip install 'rankad[tables]'."
-    ) from error
-
-from rankad.tables.columns import Strange
-from rankad.tables.detector import TableDetector
+from rankad.columns.kinds import ColumnWarning
+from rankad.tables.encoded_columns import Strange
 from rankad.tables.encoding import Encoded, TableEncoder
 from rankad.tables.frames import Untyped
-from rankad.tables.kinds import ColumnWarning
 
-__all__ = ["ColumnWarning", "Encoded", "Strange", "TableDetector", "TableEncoder", "Untyped"]
+__all__ = ["ColumnWarning", "Encoded", "Strange", "TableEncoder", "Untyped"]

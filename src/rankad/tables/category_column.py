@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from rankad._arrays import Floats, Ints
-from rankad.tables.errors import shown
+from rankad._base.arrays import Floats, Ints
+from rankad.columns.words import MOST_CATEGORIES, TRUE_OR_FALSE, all_booleans, least_count, read_words
+from rankad.io.errors import shown
 from rankad.tables.strange import (
     INDICATOR,
     MISSING_HERE,
@@ -18,7 +19,6 @@ from rankad.tables.strange import (
     Strange,
     strange_cells,
 )
-from rankad.tables.words import MOST_CATEGORIES, TRUE_OR_FALSE, all_booleans, least_count, read_words
 
 __all__ = ["CategoryColumn"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from rankad.tables.columns import Column, NumberColumn
-from rankad.tables.errors import shown
-from rankad.tables.understood import counted
+from rankad.columns.understood import counted
+from rankad.io.errors import shown
+from rankad.tables.encoded_columns import Column, NumberColumn
 
 __all__ = ["doubtful_rows"]
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rankad._arrays import Floats, Ints
-from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, NumberColumn, Strange
-from rankad.tables.errors import listed, shown
+from rankad._base.arrays import Floats, Ints
+from rankad.columns.kinds import Told
+from rankad.columns.stand_ins import StandIn, blanked
+from rankad.io.errors import listed, shown
+from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, NumberColumn, Strange
 from rankad.tables.frames import as_frame
-from rankad.tables.kinds import Told
-from rankad.tables.stand_ins import StandIn, blanked
 from rankad.tables.stored import Note, read_columns, read_count, read_names, read_notes, read_stored_stand_ins
 
 __all__ = ["Encoded", "TableEncoder"]
@@ -111,7 +111,7 @@ class TableEncoder:
     ) -> TableEncoder:
         """Learn from a table of nominal rows.
 
-        What each column is, is decided by `rankad.tables.kinds.understand`; `notes` says what was decided,
+        What each column is, is decided by `rankad.columns.kinds.understand`; `notes` says what was decided,
         and which guesses could be wrong. Parameters are those of `TableDetector`.
 
         Parameters

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankad._arrays import LARGEST, Floats
-from rankad.detectors.rows import validate_rows
-from rankad.explanations import Change, Explainer, Explanation, Move, Reason
-from rankad.showing import Explanations, library_of
-from rankad.tables.columns import Strange
+from rankad._base.arrays import LARGEST, Floats
+from rankad._base.rows import validate_rows
+from rankad.explanations.explaining import Change, Explainer, Explanation, Move, Reason
+from rankad.explanations.showing import Explanations, library_of
+from rankad.explanations.typical import NominalRows
+from rankad.tables.encoded_columns import Strange
 from rankad.tables.frames import as_frame
-from rankad.typical import NominalRows
 
 if TYPE_CHECKING:
-    from rankad.tables.detector import TableDetector
+    from rankad.detectors.table import TableDetector
 
 __all__ = ["explain_table"]
 

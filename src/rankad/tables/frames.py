@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rankad.tables.forks import check_polars
+from rankad.io.forks import check_polars
 
 __all__ = ["Untyped", "as_frame"]
 
@@ -132,7 +132,7 @@ def _plain_cell(value: Any) -> Any:
 
 
 def _of_arrow(table: Any) -> pl.DataFrame:
-    from rankad.tables.arrow_columns import check_types, read_column
+    from rankad.io.arrow_columns import check_types, read_column
 
     check_types(table.schema, "the table")
     found = {}

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankad._arrays import Bools, Floats, Ints
-from rankad.shifts import NumberShift, Shift, compare_columns, describe_numbers, is_like
-from rankad.tables.columns import CategoryColumn, Strange
+from rankad._base.arrays import Bools, Floats, Ints
+from rankad.alarms.chance import PValueSummary, chance_of
+from rankad.alarms.shifts import NumberShift, Shift, compare_columns, describe_numbers, is_like
+from rankad.alarms.verdict import COLUMN_LEVEL, Verdict, judge
+from rankad.tables.encoded_columns import CategoryColumn, Strange
 from rankad.tables.sampling import RowSample, SampledRows
-from rankad.verdict import COLUMN_LEVEL, Verdict, judge
-from rankad.volumes import PValueSummary, chance_of
 
 if TYPE_CHECKING:
-    from rankad.explanations import Explanation
-    from rankad.tables.detector import TableDetector
+    from rankad.detectors.table import TableDetector
+    from rankad.explanations.explaining import Explanation
 
 __all__ = ["MovedColumn", "TableVerdict", "Watch", "chance_of"]
 
@@ -52,7 +52,7 @@ class MovedColumn(NamedTuple):
     ----------
     column : str
     distance, p_value : float
-        How far it is from nominal ones, and the chance of that: see `rankad.shifts.Shift`.
+        How far it is from nominal ones, and the chance of that: see `rankad.alarms.shifts.Shift`.
     moved : bool
         Whether chance does not explain the distance.
     explains : float or None
@@ -66,7 +66,7 @@ class MovedColumn(NamedTuple):
         In what way: "strange" cells, "missing" ones, "swapped" with another column, a "category" that comes
         more or less often, a "time" of the day or the year, values "beyond" those of nominal rows in the
         alarms alone, usual values that do not go "together" with those of other columns; the others are
-        those of `rankad.shifts.NumberShift`.
+        those of `rankad.alarms.shifts.NumberShift`.
     share, nominal_share : float
         Of strange or missing cells, or of the category.
     value : object

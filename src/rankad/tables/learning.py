@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from rankad._arrays import Floats, Ints
-from rankad.tables.columns import CategoryColumn, EmptyColumn, Learned, NumberColumn, TimeColumn
+from rankad._base.arrays import Floats, Ints
+from rankad.columns.kinds import Told, Understood, understand
+from rankad.columns.stand_ins import StandIn, blanked, read_stand_ins, unused
+from rankad.io.errors import listed
 from rankad.tables.doubtful_rows import doubtful_rows
+from rankad.tables.encoded_columns import CategoryColumn, EmptyColumn, Learned, NumberColumn, TimeColumn
 from rankad.tables.encoding import TableEncoder, is_plain
-from rankad.tables.errors import listed
 from rankad.tables.frames import Untyped, as_frame
-from rankad.tables.kinds import Told, Understood, understand
-from rankad.tables.stand_ins import StandIn, blanked, read_stand_ins, unused
 from rankad.tables.stored import Note
 
 __all__ = ["LearnedEncoder", "Moved", "learn_encoder"]

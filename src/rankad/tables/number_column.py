@@ -9,11 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import polars as pl
 
-from rankad._arrays import LARGEST, Bools, Floats, Ints
-from rankad.tables.errors import shown
-from rankad.tables.formats import PLAIN, NumberFormat
-from rankad.tables.numbers import is_text, read_numbers, unread
-from rankad.tables.stand_ins import missing_option
+from rankad._base.arrays import LARGEST, Bools, Floats, Ints
+from rankad.columns.formats import PLAIN, NumberFormat
+from rankad.columns.stand_ins import missing_option
+from rankad.io.errors import shown
+from rankad.io.numbers import is_text, read_numbers, unread
 from rankad.tables.strange import (
     INDICATOR,
     INFINITE,

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankad._arrays import Floats, Ints
+from rankad._base.arrays import Floats, Ints
 
 __all__ = ["RowSample", "SampledRows"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import reprlib
 from typing import Any, NamedTuple
 
-from rankad._arrays import LARGEST
-from rankad.tables.columns import CategoryColumn, Column, EmptyColumn, NumberColumn, TimeColumn
-from rankad.tables.formats import PLAIN, NumberFormat
-from rankad.tables.stand_ins import StandIn
-from rankad.tables.times import EPOCHS, EXCEL, ORDERS, PARTS, TimeFormat
+from rankad._base.arrays import LARGEST
+from rankad.columns.formats import PLAIN, NumberFormat
+from rankad.columns.stand_ins import StandIn
+from rankad.columns.times import EPOCHS, EXCEL, ORDERS, PARTS, TimeFormat
+from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, NumberColumn, TimeColumn
 
 __all__ = ["Note", "read_columns", "read_count", "read_names", "read_notes", "read_stored_stand_ins"]
 
@@ -22,7 +22,7 @@ _SURE = ("sure", "likely", "unsure")
 
 
 class Note(NamedTuple):
-    """How a column of the nominal table was understood: see `rankad.tables.kinds.Understood`.
+    """How a column of the nominal table was understood: see `rankad.columns.kinds.Understood`.
 
     Attributes
     ----------

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from rankad._arrays import Floats, Ints
+from rankad._base.arrays import Floats, Ints
 
 if TYPE_CHECKING:
-    from rankad.tables.columns import Column
+    from rankad.tables.encoded_columns import Column
 
 __all__ = [
     "INDICATOR",

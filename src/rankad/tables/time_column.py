@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from rankad._arrays import Floats, Ints
-from rankad.tables.errors import TableError
-from rankad.tables.numbers import is_text
-from rankad.tables.placeholders import without_placeholder
+from rankad._base.arrays import Floats, Ints
+from rankad.columns.placeholders import without_placeholder
+from rankad.columns.times import TimeFormat, fractions, label, parts_of
+from rankad.columns.words import has_value
+from rankad.io.errors import TableError
+from rankad.io.numbers import is_text
 from rankad.tables.strange import (
     INDICATOR,
     MISSING_HERE,
@@ -23,8 +25,6 @@ from rankad.tables.strange import (
     single_words,
     strange_cells,
 )
-from rankad.tables.times import TimeFormat, fractions, label, parts_of
-from rankad.tables.words import has_value
 
 __all__ = ["TimeColumn"]
 

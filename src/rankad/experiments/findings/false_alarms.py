@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rankad import RankAD
-from rankad.calibration import Calibration
 from rankad.experiments.cells import Cell
 from rankad.experiments.datasets import SPECS
 from rankad.experiments.findings.report import (
@@ -25,6 +24,7 @@ from rankad.experiments.measures import MISS, false_alarm_band, one_thread
 from rankad.experiments.pictures import new_figure, percent
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings
+from rankad.stages.calibration import Calibration
 
 __all__ = ["NAME", "cells", "report"]
 

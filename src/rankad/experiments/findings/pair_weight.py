@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rankad import KLPE, RankAD
-from rankad._arrays import Floats, Ints
+from rankad._base.arrays import Floats, Ints
 from rankad.experiments.cells import Cell
 from rankad.experiments.findings.report import (
     THIRD,
@@ -23,8 +23,8 @@ from rankad.experiments.pictures import COLOURS, new_figure
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED
-from rankad.levels import count_pairs, disagreement, quantize, resolve_cuts
-from rankad.selection import PAPER_C
+from rankad.stages.levels import count_pairs, disagreement, quantize, resolve_cuts
+from rankad.stages.selection import PAPER_C
 
 __all__ = ["NAME", "cells", "report"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankad import RankAD
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell
 from rankad.experiments.findings.report import (
     LITERAL,

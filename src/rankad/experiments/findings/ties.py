@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankad import RankAD
-from rankad._arrays import Floats
+from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell
 from rankad.experiments.datasets import SPECS
 from rankad.experiments.findings.report import (
@@ -29,7 +29,7 @@ from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import new_figure, percent
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings
-from rankad.selection import PAPER_MULTIPLES, folds
+from rankad.stages.selection import PAPER_MULTIPLES, folds
 
 __all__ = ["NAME", "cells", "report"]
 

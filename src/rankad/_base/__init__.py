@@ -1,0 +1,1 @@
+"""What everything else is built on: array types, checks of parameters, threads, files, progress."""

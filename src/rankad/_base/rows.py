@@ -1,0 +1,187 @@
+"""What a user passes to float64 rows, or an error that names the columns at fault."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _get_feature_names, validate_data
+
+from rankad._base.arrays import LARGEST, Floats
+
+__all__ = ["NotNumbersError", "is_plain", "validate_rows"]
+
+_SHOWN = 5
+
+
+class NotNumbersError(ValueError, TypeError):
+    """Cells that are no numbers; scikit-learn raises now one, now the other of the two for them."""
+
+
+def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1) -> Floats:
+    """Return X as rows of finite float64, or raise a ValueError that names what is wrong.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Whose ``n_features_in_`` and ``feature_names_in_`` are set (`reset`) or checked.
+    X : array-like or data frame of shape (n, d)
+    reset : bool
+        True in fit.
+    least : int
+        The least number of rows.
+    """
+    try:
+        rows = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=least,
+        )
+        if not _holds_numbers_alone(X) and _columns_of_text(X):
+            raise ValueError("text and dates are not numbers")
+        rows = np.ascontiguousarray(rows, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        text = _columns_of_text(X)
+        if text:
+            raise NotNumbersError(
+                f"X must hold numbers, but {_listed(text)} cannot be read as such ({_in_brief(error)}). "
+                f"{_for_tables(estimator, X)} takes text, categories and missing values as they are; or "
+                f"leave these columns out."
+            ) from error
+        if "Expected 2D" in str(error) or "2-dimensional container" in str(error):
+            row = "frame.iloc[[i]]" if hasattr(X, "iloc") else "X=[row]"
+            raise ValueError(
+                f"{error}\nIn short: one row is {row}, one column X=[[x] for x in column]."
+            ) from error
+        if "same order" in str(error):
+            moved = _columns_out_of_place(estimator, X)
+            raise ValueError(
+                f"{error}\nOut of place: {_listed(moved)}. Reorder them, as in X[model.feature_names_in_]."
+            ) from error
+        raise
+    _check_values(estimator, X, rows, LARGEST if reset else np.inf)
+    return rows
+
+
+def is_plain(estimator: BaseEstimator, X: Any) -> bool:
+    """Tell whether X is an array of numbers in which nothing but the values can be wrong."""
+    return (
+        type(X) in (np.ndarray, np.memmap)
+        and X.dtype.kind in "fiub"
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
+def _holds_numbers_alone(X: Any) -> bool:
+    """Tell from the types of the columns; False where only the cells can tell."""
+    types = getattr(X, "dtypes", None)
+    kinds = [getattr(X, "dtype", object)] if types is None else list(types)
+    return all(re.match("bool|u?int|float", str(kind).lower()) for kind in kinds)
+
+
+def _names(X: Any, d: int) -> list[str]:
+    found = _get_feature_names(X)
+    return [f"column {i}" for i in range(d)] if found is None else [repr(str(name)) for name in found]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _in_brief(error: Exception) -> str:
+    """Return the first sentence of what NumPy or scikit-learn says; the rest is about their types."""
+    return str(error).partition(". ")[0].partition("\n")[0][:200]
+
+
+def _for_tables(estimator: BaseEstimator, X: Any) -> str:
+    """Write how to fit on a table as it is, by the same detector."""
+    name = type(estimator).__name__
+    inside = "" if name == "RankAD" else f"{name}()"
+    table = "frame" if hasattr(X, "columns") else "dict(zip(names, X.T))"
+    return f"TableDetector({inside}).fit({table})"
+
+
+def _columns_out_of_place(estimator: BaseEstimator, X: Any) -> list[str]:
+    pairs = zip(estimator.feature_names_in_, X.columns, strict=True)
+    return [repr(str(now)) for seen, now in pairs if seen != now]
+
+
+def _columns_of_text(X: Any) -> list[str]:
+    columns = getattr(X, "columns", None)
+    if columns is not None and hasattr(X, "__getitem__"):
+        found = [(repr(str(name)), X[name]) for name in columns]
+    else:
+        try:
+            cells = np.asarray(X)
+        except ValueError:
+            return []
+        if cells.ndim != 2 or cells.dtype.kind not in "OUSMm":
+            return []
+        found = [(f"column {i}", column) for i, column in enumerate(cells.T)]
+    bad = []
+    for name, column in found:
+        values = np.asarray(column)
+        if values.dtype.kind in "biuf":
+            continue
+        wrong = next((value for value in values.ravel() if not _is_number(value)), None)
+        if wrong is not None:
+            bad.append(f"{name} (with {wrong!r})")
+    return bad
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, (str, bytes, np.datetime64, np.timedelta64, complex)):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value is None
+    return True
+
+
+def _check_values(estimator: BaseEstimator, X: Any, rows: Floats, largest: float) -> None:
+    fine = np.abs(rows) <= largest
+    fine &= np.isfinite(rows)
+    if fine.all():
+        return
+    names = _names(X, rows.shape[1])
+    at_fault = []
+    kinds: set[str] = set()
+    for i in np.flatnonzero(~fine.all(axis=0)):
+        bad = rows[~fine[:, i], i]
+        found = [
+            kind
+            for kind, present in (
+                ("NaN", np.isnan(bad).any()),
+                ("infinity", np.isinf(bad).any()),
+                (f"values too large, above {largest:g},", np.isfinite(bad).any()),
+            )
+            if present
+        ]
+        kinds.update(kind.split(",")[0] for kind in found)
+        at_fault.append(
+            f"{names[i]} ({' and '.join(found)} in {bad.size} of {len(rows)} rows, the first is row "
+            f"{int((~fine[:, i]).argmax())})"
+        )
+    if kinds == {"values too large"}:
+        advice = "Divide the column by a constant, or take its logarithm, before fitting."
+    elif kinds == {"NaN"}:
+        advice = (
+            f"{_for_tables(estimator, X)} takes missing cells as they are; else fill the cells or drop the "
+            f"rows, and do the same at prediction time."
+        )
+    else:
+        advice = "Fill the cells or drop the rows, and do the same at prediction time."
+    raise ValueError(
+        f"Input X contains {' and '.join(sorted(kinds))} in {_listed(at_fault)}. "
+        f"{type(estimator).__name__} takes finite numbers only, whose squares are finite too. {advice}"
+    )

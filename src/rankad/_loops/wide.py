@@ -1,0 +1,263 @@
+"""Distances between rows of many columns, by matrix products.
+
+``|x - y|^2 = |x|^2 + |y|^2 - 2 x'y`` costs a fraction of differences column by column, but is off by the
+rounding of the squared lengths, however small the distance. So a product in single precision only tells which
+rows can be near, with a bound on its rounding; their distances are then computed from the rows themselves,
+summed column by column, and are the same, to the last bit, as without products. Only `squared_distances`
+returns products, in double precision and where they are accurate.
+
+Everything that is compiled together is in this file: numba's cache looks at a function's own file only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankad._base.arrays import Floats, Ints, Singles
+from rankad._base.threads import in_blocks
+from rankad._loops.cache import compiled
+from rankad._loops.simd import in_groups, scan
+
+__all__ = ["WIDE", "Placed", "nearest_wide", "squared_distances"]
+
+# Rows of more columns than this are wide.
+WIDE = 64
+# Where more than this share of all rows may be among the nearest, or for so few queries, a scan is quicker.
+_MANY, _FEW = 1 / 3, 64
+# Rows no longer than this, whose squares may vanish, are left to the scan.
+_LEAST = 1e-140
+# What may vanish in single precision, a column, where the largest coordinate is about one.
+_VANISHED = 1e-36
+# Queries compared with all rows at once, and sums that run abreast.
+_BLOCK, _ABREAST = 512, 8
+# By how much of themselves `squared_distances` may be off; where more than a share are, none is a product.
+_ACCURACY, _INACCURATE = 1e-10, 1 / 8
+
+
+class Placed(NamedTuple):
+    """Rows in single precision, less a centre, in a unit in which no coordinate is beyond one.
+
+    Attributes
+    ----------
+    rows : ndarray of float32, shape (n, d)
+    squares : ndarray of float32, shape (n,)
+        Their squared lengths.
+    unit : float
+        Coordinates were multiplied by it. It is a power of two.
+    """
+
+    rows: Singles
+    squares: Singles
+    unit: float
+
+    @classmethod
+    def of(cls, rows: Floats, *others: Floats) -> list[Placed] | None:
+        """Place rows, and others by the centre of the first; None where their squares may vanish."""
+        center, tables = rows.mean(axis=0), (rows, *others)
+        largest = max(
+            float(np.maximum(table.max(axis=0) - center, center - table.min(axis=0)).max())
+            for table in tables
+        )
+        if not largest > _LEAST:
+            return None
+        unit = 2.0 ** -int(np.frexp(largest)[1])
+        return [cls._at(table, center, unit) for table in tables]
+
+    @classmethod
+    def _at(cls, rows: Floats, center: Floats, unit: float) -> Placed:
+        gaps = rows - center
+        gaps *= unit
+        placed = gaps.astype(np.float32)
+        return cls(placed, np.einsum("ij,ij->i", placed, placed), unit)
+
+    @property
+    def slack(self) -> float:
+        """How far off ``s + t - 2 p`` may be, as a share of s + t, from the squared distance of two rows.
+
+        Here s and t are squared lengths and p is a product. Of ``4 (d + 8) u``, with u = 2^-24, rounding
+        coordinates takes ``4 u``, the product and the lengths ``2 d u``, additions and comparisons ``8 u``;
+        the squared distance itself, summed in double precision, next to nothing.
+        """
+        return _slack(self.rows.shape[1], np.float32)
+
+    @property
+    def vanished(self) -> float:
+        """How far off it may be where numbers are too small for single precision."""
+        return _VANISHED * float(self.rows.shape[1])
+
+    def within(self, row: int, squared: Floats) -> Ints:
+        """Name the rows whose squared distance to one of them may be less than so much, row by row."""
+        squares = self.squares.astype(np.float64)
+        least = (squares + squares[row]) * (1 - self.slack) - self.vanished
+        return np.flatnonzero(least - 2.0 * (self.rows @ self.rows[row]) <= squared * self.unit**2)
+
+
+def _slack(d: int, kind: type) -> float:
+    return 2 * (d + 8) * float(np.finfo(kind).eps)
+
+
+def nearest_wide(
+    rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | None = None
+) -> tuple[Floats, Ints]:
+    """Find the k nearest rows of every query: what `rankad._loops.simd.scan` finds, to the last bit.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    asked : ndarray of shape (n_queries, d)
+    k : int
+    own : bool
+        Whether the queries are the rows themselves; a row is not its own neighbour.
+    n_jobs : int, optional
+        Threads; it changes the time taken and nothing else.
+
+    Returns
+    -------
+    distances, indices : ndarray of shape (n_queries, k)
+        The nearest first.
+    """
+    n = len(asked)
+    distances, indices = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    left, most = np.ones(n, dtype=bool), int(_MANY * len(rows))
+    worthwhile = k < most and n >= _FEW
+    placed = Placed.of(*((rows,) if own else (rows, asked))) if worthwhile else None
+    if placed is not None:
+        here, there = placed[0], placed[-1]
+        slack, vanished = np.float32(2 * here.slack), np.float32(2 * here.vanished)
+        above, spare = here.squares * np.float32(1 + here.slack), here.squares * slack
+
+        def block(begin: int, end: int) -> None:
+            # Squared distances are at most so much, beside the squared length of the query.
+            bounds = there.rows[begin:end] @ here.rows.T
+            bounds *= -2
+            bounds += above
+            if own:
+                bounds[np.arange(end - begin), np.arange(begin, end)] = np.inf
+            limits = np.partition(bounds, k - 1, axis=1)[:, k - 1]
+            # And at least so much less: beyond this, none is among the k least.
+            limits += there.squares[begin:end] * slack + vanished
+            bounds -= spare
+            found = distances[begin:end], indices[begin:end]
+            left[begin:end] = _nearest_within(rows, asked[begin:end], bounds, limits, most, *found)
+
+        in_blocks(block, n, _BLOCK, n_jobs)
+    again = np.flatnonzero(left)
+    if again.size:
+        groups = in_groups(rows, np.float64)
+
+        def scan_block(begin: int, end: int) -> None:
+            some = again[begin:end]
+            distances[some], indices[some] = scan(groups, len(rows), asked, some, k, own)
+
+        in_blocks(scan_block, len(again), _BLOCK, n_jobs)
+    return distances, indices
+
+
+@compiled
+def _nearest_within(rows, asked, bounds, limits, most, distances, indices):  # type: ignore[no-untyped-def]
+    """Fill in the nearest of rows whose bound is within a query's limit; tell where these are too many."""
+    n, k = rows.shape[0], distances.shape[1]
+    candidates = np.empty(n + _ABREAST, dtype=np.int64)
+    squared = np.empty(_ABREAST)
+    left = np.zeros(asked.shape[0], dtype=np.bool_)
+    for query in range(asked.shape[0]):
+        found = 0
+        for row in range(n):
+            candidates[found] = row
+            found += bounds[query, row] <= limits[query]
+        if found > most:
+            left[query] = True
+            continue
+        best, where = distances[query], indices[query]
+        best[:] = np.inf
+        for first in range(0, found, _ABREAST):
+            several = min(_ABREAST, found - first)
+            # What fills up the last ones is computed and not used.
+            candidates[found : first + _ABREAST] = candidates[first]
+            _squared_abreast(rows, candidates[first : first + _ABREAST], asked[query], squared)
+            for at in range(several):
+                value, place = squared[at], k - 1
+                if value < best[place]:
+                    while place > 0 and best[place - 1] > value:
+                        best[place], where[place] = best[place - 1], where[place - 1]
+                        place -= 1
+                    best[place], where[place] = value, candidates[first + at]
+        for place in range(k):
+            best[place] = np.sqrt(best[place])
+    return left
+
+
+@compiled
+def _squared_abreast(rows, some, point, squared):  # type: ignore[no-untyped-def]
+    """Fill in the squared distances of eight rows to a point: no sum waits for its own last addition."""
+    a, b, c, d = rows[some[0]], rows[some[1]], rows[some[2]], rows[some[3]]
+    e, f, g, h = rows[some[4]], rows[some[5]], rows[some[6]], rows[some[7]]
+    to_a = to_b = to_c = to_d = to_e = to_f = to_g = to_h = 0.0
+    for column in range(point.shape[0]):
+        value = point[column]
+        to_a += (a[column] - value) ** 2
+        to_b += (b[column] - value) ** 2
+        to_c += (c[column] - value) ** 2
+        to_d += (d[column] - value) ** 2
+        to_e += (e[column] - value) ** 2
+        to_f += (f[column] - value) ** 2
+        to_g += (g[column] - value) ** 2
+        to_h += (h[column] - value) ** 2
+    squared[0], squared[1], squared[2], squared[3] = to_a, to_b, to_c, to_d
+    squared[4], squared[5], squared[6], squared[7] = to_e, to_f, to_g, to_h
+
+
+def squared_distances(rows: Floats, others: Floats) -> Floats:
+    """Return ``|x - y|^2`` for every two rows, of shape (n, m), to 1e-10 of itself; zero if they equal.
+
+    Where the product is not as accurate as that, the distance is computed from the rows.
+    """
+    d = rows.shape[1]
+    if d <= WIDE:
+        return _squared(rows, others)
+    center = others.mean(axis=0)
+    here, there = rows - center, others - center
+    squares, lengths = (np.einsum("ij,ij->i", gaps, gaps) for gaps in (here, there))
+    squared = here @ there.T
+    squared *= -2
+    lengths = squares[:, None] + lengths
+    squared += lengths
+    # Squares that vanish are not accurate either.
+    lengths *= _slack(d, np.float64) / _ACCURACY
+    unsure = np.argwhere(squared <= lengths + _LEAST**2)
+    if len(unsure) > _INACCURATE * squared.size:
+        return _squared(rows, others)
+    _correct(rows, others, unsure, squared)
+    return np.asarray(squared)
+
+
+def _squared(rows: Floats, others: Floats) -> Floats:
+    squared = np.empty((len(rows), len(others)))
+    _sum_squares(np.ascontiguousarray(rows), np.ascontiguousarray(others.T), squared)
+    return squared
+
+
+@compiled
+def _sum_squares(rows, columns, squared):  # type: ignore[no-untyped-def]
+    """Fill in squared distances to others that are given column by column."""
+    for row in range(rows.shape[0]):
+        sums = squared[row]
+        sums[:] = 0.0
+        for column in range(rows.shape[1]):
+            value = rows[row, column]
+            for other in range(columns.shape[1]):
+                gap = value - columns[column, other]
+                sums[other] += gap * gap
+
+
+@compiled
+def _correct(rows, others, pairs, squared):  # type: ignore[no-untyped-def]
+    """Put in the squared distances of pairs of rows."""
+    for pair in range(pairs.shape[0]):
+        one, other = pairs[pair]
+        total = 0.0
+        for column in range(rows.shape[1]):
+            total += (rows[one, column] - others[other, column]) ** 2
+        squared[one, other] = total

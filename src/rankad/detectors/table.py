@@ -1,0 +1,443 @@
+"""TableDetector: a detector on tables of numbers, categories and missing values."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from rankad._base.arrays import LARGEST, Bools, Floats, Ints
+from rankad.columns.kinds import ColumnWarning, Told
+from rankad.columns.stand_ins import StandIn
+from rankad.detectors import RankAD
+from rankad.detectors.base import CalibratedDetector
+from rankad.fitting.own_rows import own_p_values
+from rankad.stages.calibration import Calibration, FalseAlarmBound
+from rankad.tables.encoded_columns import NumberColumn, Strange
+from rankad.tables.encoding import TableEncoder
+from rankad.tables.frames import Untyped, as_frame
+from rankad.tables.learning import LearnedEncoder, learn_encoder
+
+if TYPE_CHECKING:
+    from rankad.explanations.showing import Explanations
+
+__all__ = ["TableDetector"]
+
+_ENCODED = (
+    ". What columns become was learned from all nominal rows, those that calibrate too, which no theorem "
+    "here covers"
+)
+
+
+class TableDetector(CalibratedDetector):
+    """A detector on tables: numbers, categories, times, booleans, missing values.
+
+    Columns become numbers by a `TableEncoder`, and a detector is fitted on these. Where a column may not be
+    what it looks like, a `ColumnWarning` names it, the cells, and the parameter that settles it. A cell such
+    as no nominal row has (a new category, a missing value in a column that was complete, a change of a
+    constant, text in a column of numbers) is *strange*: its row gets the least score and the least p-value.
+
+    What columns become is learned from nominal rows, and then these calibrate. So each of them calibrates as
+    what it would have been had the others taught the encoder: with the least score if it would have been
+    strange to them (``encoder_.n_alone`` are), or with its category among the rare ones if it is frequent
+    only with this row. Where no row would be strange, a strange row has the p-value 1 / (n + 1).
+
+    Parameters
+    ----------
+    detector : RankAD or other detector of this package, optional
+        Is cloned; ``RankAD()`` by default.
+    alpha : float, optional
+        The false-alarm rate asked for; that of `detector` by default. ``TableDetector(alpha=0.01)`` is the
+        same as ``TableDetector(RankAD(alpha=0.01))``.
+    ids, drop : sequence of str
+        Columns to leave out: those that name rows, and others.
+    numbers, categories, times : sequence of str
+        Columns to take as numbers, as categories (zip codes, say) or as times, whatever they look like.
+    decimal : {".", ","}, optional
+        What stands before decimals in text; by default the cells decide.
+    day_first : bool, optional
+        Whether 03/04/2024 is in April; by default the cells decide.
+    missing : value, collection of values, or mapping of columns to these
+        What stands for missing values: ``-999`` or ``[-999, "off"]`` in all columns, ``{"pressure": 0}`` in
+        one; None in a mapping stands for all columns. Cells that are the same text, number or time are
+        treated as if they were empty, in new rows too.
+    min_count : int, default=5
+        Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
+
+    Attributes
+    ----------
+    alpha : float
+        The false-alarm rate asked for, as given or that of the detector inside. Can be changed after fitting.
+    encoder_ : TableEncoder
+        What every column became; ``encoder_.describe()`` says it in words.
+    detector_ : RankAD or other
+        Fitted on the encoded rows; its calibration counts the nominal rows that would have been strange.
+    calibration_ : Calibration
+        The nominal scores that p-values refer to.
+    feature_names_in_ : ndarray of str
+        The columns that new tables must have, in any order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> size, color = rng.normal(size=300), rng.choice(["red", "blue"], size=300)
+    >>> detector = TableDetector(alpha=0.01).fit({"size": size, "color": color})
+    >>> new = {"color": ["red", "red", "pink"], "size": [0.1, 9.0, 0.1]}
+    >>> detector.predict(new)
+    array([ 1, -1, -1])
+    >>> detector.strange_cells(new)
+    [Strange(row=2, column='color', what='not among the categories of nominal rows', value='pink')]
+
+    One row may be a dict, or a row of a pandas frame.
+
+    >>> detector.p_values({"size": 0.1, "color": "red"}) > 0.01
+    array([ True])
+    """
+
+    _least_score = -LARGEST
+    _elsewhere = {  # noqa: RUF012
+        name: f"it belongs to the detector inside, as in TableDetector(RankAD({name}=...))"
+        for name in RankAD().get_params()
+    }
+
+    def __init__(
+        self,
+        detector: CalibratedDetector | None = None,
+        *,
+        alpha: float | None = None,
+        ids: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        numbers: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        times: Sequence[str] = (),
+        decimal: str | None = None,
+        day_first: bool | None = None,
+        missing: Any = (),
+        min_count: int = 5,
+    ) -> None:
+        self.detector = detector
+        self._alpha = alpha
+        self.ids = ids
+        self.drop = drop
+        self.numbers = numbers
+        self.categories = categories
+        self.times = times
+        self.decimal = decimal
+        self.day_first = day_first
+        self.missing = missing
+        self.min_count = min_count
+
+    @classmethod
+    def of_parts(
+        cls, encoder: TableEncoder, detector: CalibratedDetector, min_count: int = 5
+    ) -> TableDetector:
+        """Return a fitted TableDetector of an encoder and a detector fitted on what it makes of a table."""
+        if detector.n_features_in_ != encoder.n_encoded:
+            raise ValueError(
+                f"detector must be fitted on the {encoder.n_encoded} columns that the encoder makes, got one "
+                f"fitted on {detector.n_features_in_}."
+            )
+        made = cls(
+            clone(detector),
+            ids=encoder.ids,
+            drop=encoder.dropped,
+            categories=encoder.categories,
+            missing=_by_column(encoder.missing),
+            min_count=min_count,
+        )
+        made._take(encoder, detector)
+        return made
+
+    def fit(self, X: Any, y: Any = None) -> TableDetector:
+        """Fit on a table of nominal rows.
+
+        Parameters
+        ----------
+        X : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
+        y : ignored
+
+        Returns
+        -------
+        TableDetector
+            The detector itself.
+        """
+        return self._fit_learned(self._learn(X))
+
+    def fit_predict(self, X: Any, y: Any = None) -> Ints:
+        """Find the anomalies among the rows of a table: fit on rows nobody vouches for, and judge the same.
+
+        Returns -1 for rows whose p-value (see `fit_p_values`) is at most `alpha`, and +1 for the others.
+        Other detectors than RankAD predict rows that they have seen, for whom fewer rows are alarms.
+        """
+        inside = self._inside()
+        if isinstance(inside, RankAD) and inside.calibration != "in-sample":
+            return np.where(self.fit_p_values(X) <= self.alpha, -1, 1)
+        judged: list[Ints] = []
+
+        def fit_and_predict(fitted: CalibratedDetector, rows: Floats, alone: Ints) -> Ints:
+            calibrating = fitted._fit_calibrating(rows)
+            judged.append(np.asarray(fitted.predict(rows)))
+            return calibrating
+
+        learned = self._learn(X)
+        self._fit_learned(learned, fit_and_predict)
+        alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
+        # Left out, they would have a cell such as no other row has.
+        alarms[learned.columns.alone] = self.calibration_.threshold(self.alpha) > -LARGEST
+        return np.where(alarms, -1, 1)
+
+    def fit_p_values(self, X: Any, y: Any = None) -> Floats:
+        """Fit on a table nobody vouches for, and return the p-value of each row among all of them.
+
+        As `RankAD.fit_p_values`, with the same promise. A row with something that no other row has, such as
+        the only missing cell of a column, has the least score that the models have to give.
+
+        Parameters
+        ----------
+        X : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
+        y : ignored
+
+        Returns
+        -------
+        ndarray of shape (n,), in (0, 1]
+        """
+        detector = self._inside()
+        if not isinstance(detector, RankAD):
+            raise ValueError(
+                f"detector must be a RankAD to judge the rows that it is fitted on, got {detector!r}."
+            )
+        scores: list[Floats] = []
+
+        def fit_and_score(fitted: RankAD, rows: Floats, alone: Ints) -> Ints:
+            own = fitted._fit_scores(rows, alone)
+            scores.append(own.scores)
+            return own.calibrating_rows
+
+        self._fit_learned(self._learn(X), fit_and_score)
+        return own_p_values(scores[0])
+
+    def _inside(self) -> Any:
+        return RankAD() if self.detector is None else self.detector
+
+    def _learn(self, X: Any) -> _LearnedTable:
+        """Learn what the columns of a table are, and turn its rows into numbers.
+
+        Apart from fitting, so that the table, which may be large as text, need not be kept until the end.
+        """
+        detector = self._inside()
+        if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
+            advice = (
+                "; the false-alarm rate goes by name, as in alpha=0.01" if isinstance(detector, Real) else ""
+            )
+            raise ValueError(
+                f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}{advice}."
+            )
+        table = as_frame(X)
+        if table.height < detector._least_rows:
+            raise ValueError(
+                f"{type(detector).__name__} needs {detector._least_rows} rows or more to learn from, but the "
+                f"table has {table.height}."
+            )
+        told = Told(
+            self.numbers,
+            self.categories,
+            self.times,
+            self.ids,
+            self.drop,
+            self.decimal,
+            self.day_first,
+            self.missing,
+        )
+        learned = learn_encoder(X if isinstance(X, Untyped) else table, told, min_count=self.min_count)
+        for doubt in (*learned.doubts, *(note.doubt for note in learned.encoder.notes)):
+            if doubt:
+                warnings.warn(doubt, ColumnWarning, stacklevel=3)
+        return _LearnedTable(learned, learned.encoder.encode(table).rows)
+
+    def _fit_learned(
+        self, table: _LearnedTable, fit: Callable[[Any, Floats, Ints], Ints] | None = None
+    ) -> TableDetector:
+        """Fit the detector inside, by `fit` if given.
+
+        It gets the detector, the rows as numbers, and those that are strange to the others, and returns which
+        rows calibrate.
+        """
+        learned, rows = table
+        fitted = clone(self._inside())
+        if self._alpha is not None:
+            fitted.alpha = self._alpha
+        calibrating = fit(fitted, rows, learned.alone) if fit else fitted._fit_calibrating(rows)
+        fitted._compare_with(_as_learned_from_others(fitted, rows, calibrating, learned), fresh=False)
+        self._take(learned.encoder, fitted)
+        self._lonely = learned.lonely
+        # If there are too few rows for any alarm, the detector inside has said so.
+        if fitted.alpha * (fitted.calibration_.scores.size + 1) >= 1:
+            self._warn_if_silent(stacklevel=4)
+        return self
+
+    def _take(self, encoder: TableEncoder, fitted: CalibratedDetector) -> None:
+        self.encoder_, self.detector_ = encoder, fitted
+        self.feature_names_in_ = np.array([column.name for column in encoder.columns], dtype=object)
+        self.n_features_in_ = len(encoder.columns)
+
+    @property
+    def alpha(self) -> float:
+        """The false-alarm rate asked for: as given, or that of the detector inside."""
+        if "detector_" in self.__dict__:
+            return float(self.detector_.alpha)
+        if self._alpha is not None:
+            return self._alpha
+        return float(self._inside().alpha)
+
+    @alpha.setter
+    def alpha(self, value: float | None) -> None:
+        # Both, so that fitting again keeps it, as with any other detector.
+        self._alpha = value
+        if "detector_" in self.__dict__:
+            self.detector_.alpha = self._inside().alpha if value is None else value
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters as given: `alpha` is None where it is left to the detector inside."""
+        found: dict[str, Any] = super().get_params(deep)
+        return {**found, "alpha": self._alpha}
+
+    @property
+    def calibration_(self) -> Calibration:  # type: ignore[override]
+        """The nominal scores that p-values refer to."""
+        self._check_fitted()
+        return self.detector_.calibration_
+
+    def _check_fitted(self) -> None:
+        if "detector_" not in self.__dict__:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: call fit with a table of nominal "
+                f"rows first."
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "detector_" in self.__dict__
+
+    def _score(self, rows: Floats) -> Floats:
+        return np.asarray(self.detector_.score_samples(rows))
+
+    def _numbers(self, X: Any) -> Floats:
+        return self.encoder_.encode(X).rows
+
+    def _score_rows(self, X: Any) -> Floats:
+        encoded = self.encoder_.encode(X)
+        if not len(encoded.rows):
+            return np.empty(0)
+        scores = self._score(encoded.rows)
+        if self.encoder_.n_alone:
+            # No row may be below those of the nominal rows that were alone.
+            np.maximum(scores, self._least_score, out=scores)
+        scores[encoded.strange_rows] = self._least_score
+        return scores
+
+    def strange_cells(self, X: Any) -> list[Strange]:
+        """Return the cells such as no nominal row has; their rows are alarms whenever any row can be one."""
+        self._check_fitted()
+        return self.encoder_.encode(X).strange
+
+    def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
+        self.detector_._compare_with(calibration, fresh=fresh)
+
+    def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
+        # The law of an order statistic knows the number of scores, not the scores: n_alone changes nothing.
+        found = self.detector_._bound(alpha, delta)
+        says_strange = any(
+            not isinstance(column, NumberColumn) or column.constant or column.values or column.wall
+            for column in self.encoder_.columns
+        )
+        learned_from_others = self.detector_.recalibrated_ or (self.encoder_.is_plain and not says_strange)
+        if found.bound == 0 or learned_from_others:
+            return found
+        return found._replace(exact=False, theorem=found.theorem + _ENCODED)
+
+    def _more_alarms(self) -> str:
+        if self.detector_.recalibrated_ or not self.encoder_.n_alone:
+            return super()._more_alarms()
+        return (
+            f"{self.encoder_.n_alone} of {self.encoder_.n_rows} nominal rows have something that no other "
+            f"has{self._where_alone()}: drop the columns in which that is common, use more rows, or a larger "
+            f"alpha."
+        )
+
+    def _where_alone(self) -> str:
+        """Name the columns of such rows; those of a detector that was loaded are not known."""
+        columns = getattr(self, "_lonely", ())[:3]
+        return f", chiefly in {', '.join(map(repr, columns))}" if columns else ""
+
+    def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
+        """Say for each row which columns make it abnormal: see `rankad.explanations.explaining.explain`.
+
+        Values are those of the table, and strange cells come first.
+
+        Parameters
+        ----------
+        X : polars or pandas DataFrame, pyarrow Table, or dict of columns
+            Or one row: a dict of cells, or a row of a pandas frame.
+        alpha : float, optional
+            What counts as an alarm; the detector's own by default.
+        n_nearest : int
+            How many nominal rows to show for comparison.
+
+        Returns
+        -------
+        Explanations
+            A list with one `Explanation` for each row. It prints, and its `to_frame` makes a data frame of
+            it.
+        """
+        from rankad.tables.explaining import explain_table
+
+        self._check_fitted()
+        return explain_table(self, X, alpha=alpha, n_nearest=n_nearest)
+
+    encoder_: TableEncoder
+    detector_: CalibratedDetector
+
+
+class _LearnedTable(NamedTuple):
+    """What was learned of the columns of a table, and its rows as numbers."""
+
+    columns: LearnedEncoder
+    rows: Floats
+
+
+def _by_column(stand_ins: Sequence[StandIn]) -> dict[str | None, list[str]]:
+    """Return values that stand for missing ones as the parameter has them."""
+    found: dict[str | None, list[str]] = {}
+    for column, value in stand_ins:
+        found.setdefault(column, []).append(value)
+    return found
+
+
+def _as_learned_from_others(
+    detector: CalibratedDetector, rows: Floats, calibrating: Ints, learned: LearnedEncoder
+) -> Calibration:
+    """Give each calibrating row the score that it would have had the others alone taught the encoder.
+
+    The detector that scores the rows which would be encoded otherwise has seen them, but not as such.
+    """
+    calibration = detector.calibration_
+    scores = calibration.scores.copy()
+    others = np.unique(
+        np.concatenate([np.empty(0, dtype=np.int64), *(moved.rows for moved in learned.moved)])
+    )
+    if others.size:
+        encoded = rows[others]
+        for moved in learned.moved:
+            at = np.searchsorted(others, moved.rows)
+            encoded[at, moved.first : moved.first + moved.instead.size] = moved.instead
+        said = np.full(len(rows), np.nan)
+        said[others] = detector.score_samples(encoded)
+        said = said[calibrating]
+        scores = np.where(np.isnan(said), scores, said)
+    scores[np.isin(calibrating, learned.alone)] = -LARGEST
+    return Calibration.from_scores(scores, calibration.kind)

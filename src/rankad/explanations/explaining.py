@@ -1,0 +1,356 @@
+"""Why a row is abnormal: the detector itself is asked what it would say if a column were as usual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from rankad._base.arrays import Floats
+from rankad._base.checks import check_unit, is_count
+from rankad._base.garbage import no_collection
+from rankad._base.rows import validate_rows
+from rankad._base.threads import in_blocks
+from rankad.explanations.reasons import Search
+from rankad.explanations.showing import Explanations, as_html, as_text, library_of
+from rankad.explanations.typical import N_NEAR, NominalRows
+
+if TYPE_CHECKING:
+    from rankad.detectors.rank import RankAD
+
+__all__ = ["Change", "Explainer", "Explanation", "Explanations", "Move", "Neighbor", "Reason", "explain"]
+
+# A number; for a source column that is encoded in several, a tuple of them; or what they were decoded to.
+Cell: TypeAlias = Any
+Column: TypeAlias = str | int
+Decode: TypeAlias = Callable[[Floats], Sequence[Sequence[Any]]]
+
+# Numbers that a block of rows comes to, and rows that are not worth a second thread.
+_BLOCK, _FEW = 2**22, 64
+
+
+class Reason(NamedTuple):
+    """One column's part in a row's score.
+
+    Attributes
+    ----------
+    column : str or int
+        Its name, or its position where columns have no names.
+    value : float, tuple of float, or as decoded
+        What the row has there; a tuple where a source column is encoded in several.
+    typical : float, tuple of float, or as decoded
+        What nominal rows near it have: of the ten nearest by distance in all other columns, in the detector's
+        scaled units, the one whose value is nearest to the others' (for one column, a median). Where no
+        column alone makes the row nominal so, what the other columns let expect by linear regression, if that
+        does.
+    low, high : float, tuple of float, or None
+        The 10 and 90 % quantiles of those ten rows; None where decoding makes no numbers of them.
+    p_value : float
+        The row's p-value if this column alone were typical.
+    gain : float
+        The rise of its score then.
+    """
+
+    column: Column
+    value: Cell
+    typical: Cell
+    low: Cell
+    high: Cell
+    p_value: float
+    gain: float
+
+
+class Neighbor(NamedTuple):
+    """A nominal row near the row explained.
+
+    Attributes
+    ----------
+    row : int
+        Its position among the rows fitted on.
+    distance : float
+        In the detector's scaled units.
+    values : tuple
+        What it has in each of the columns explained.
+    """
+
+    row: int
+    distance: float
+    values: tuple[Cell, ...]
+
+
+class Move(NamedTuple):
+    """One column's part in a change.
+
+    Attributes
+    ----------
+    column : str or int
+    before, after : float, tuple of float, or as decoded
+    """
+
+    column: Column
+    before: Cell
+    after: Cell
+
+
+class Change(NamedTuple):
+    """A change that makes an alarm nominal; no part of it can be left out.
+
+    Attributes
+    ----------
+    moves : tuple of Move
+        In the order of the reasons.
+    p_value, score : float
+        Of the row as changed.
+    """
+
+    moves: tuple[Move, ...]
+    p_value: float
+    score: float
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why a row has the score it has. It prints as text, and as a table in notebooks.
+
+    Attributes
+    ----------
+    p_value, score : float
+        Of the row.
+    reasons : tuple of Reason
+        All columns. The first is the one whose typical value raises the score most. While the row is an alarm
+        with it, the next is the one that then raises the score most, both being typical; and so on, for four
+        columns at most. The others do not matter to the alarm: they follow by how many standard deviations
+        they are outside of `low` to `high`.
+    nearest : tuple of Neighbor
+        The nearest nominal rows, in all columns.
+    change : Change or None
+        A small change that makes the row nominal; None if it is, or if none was found.
+    alpha : float or None
+        What counted as an alarm.
+    row : int or None
+        Its position among the rows that were explained, the first is 0.
+    """
+
+    p_value: float
+    score: float
+    reasons: tuple[Reason, ...]
+    nearest: tuple[Neighbor, ...]
+    change: Change | None
+    alpha: float | None = None
+    row: int | None = field(default=None, compare=False)
+
+    @property
+    def is_alarm(self) -> bool | None:
+        """Whether the row is an alarm at `alpha`; None where that is not known."""
+        return None if self.alpha is None else self.p_value <= self.alpha
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def explain(
+    detector: RankAD,
+    X: Any,
+    *,
+    alpha: float | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
+    names: Sequence[str] | None = None,
+    decode: Decode | None = None,
+    n_nearest: int = 3,
+) -> Explanations:
+    """Explain the scores of rows, column by column.
+
+    Parameters
+    ----------
+    detector : RankAD
+        Fitted.
+    X : array-like or data frame of shape (n, d)
+    alpha : float, optional
+        What counts as an alarm; the detector's own by default.
+    groups : sequence of sequences of int, optional
+        Columns that belong together, such as the indicators of one category: they are explained, and changed,
+        as one. Every column is in one group; by default, in one of its own.
+    names : sequence of str, optional
+        The names of the groups; by default the names of the columns fitted on, or their positions.
+    decode : callable, optional
+        Turns rows, of shape (m, d), into what they stand for: for each group, m values to be told instead.
+    n_nearest : int
+        How many nominal rows to show for comparison.
+
+    Returns
+    -------
+    Explanations
+        A list with one `Explanation` for each row. It prints, and `to_frame` makes a data frame of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankad import RankAD
+    >>> rng = np.random.default_rng(0)
+    >>> detector = RankAD(random_state=0).fit(rng.normal(size=(300, 3)))
+    >>> found = explain(detector, [[0.1, 7.0, 0.2]])[0]
+    >>> found.reasons[0].column, found.reasons[0].value, found.reasons[0].p_value > 0.05
+    (1, 7.0, True)
+    >>> [move.column for move in found.change.moves]
+    [1]
+    """
+    explainer = Explainer(
+        detector, alpha=alpha, groups=groups, names=names, decode=decode, n_nearest=n_nearest
+    )
+    return Explanations(explainer(validate_rows(detector, X, reset=False)), library=library_of(X))
+
+
+class Explainer:
+    """Explains rows of one detector: see `explain`, which has the same parameters.
+
+    Attributes
+    ----------
+    nominal : NominalRows
+        What rows are explained by.
+    """
+
+    def __init__(
+        self,
+        detector: RankAD,
+        *,
+        alpha: float | None = None,
+        groups: Sequence[Sequence[int]] | None = None,
+        names: Sequence[str] | None = None,
+        decode: Decode | None = None,
+        n_nearest: int = 3,
+    ) -> None:
+        detector._check_fitted()
+        if not hasattr(detector, "scorer_"):
+            raise TypeError(f"Only RankAD can explain rows, got {type(detector).__name__}.")
+        level = check_unit("alpha", detector.alpha if alpha is None else alpha)
+        if not is_count(n_nearest) or n_nearest < 0:
+            raise ValueError(f"n_nearest must be an integer >= 0, got {n_nearest!r}.")
+        nominal = getattr(detector, "nominal_rows_", None)
+        if nominal is None or not len(nominal):
+            raise ValueError(
+                "The detector has no nominal rows to explain by: it was saved without them. Save it with "
+                "them."
+            )
+        grouped = _check_groups(groups, nominal.shape[1])
+        named = _check_names(names, detector, grouped if groups is not None else None)
+        self.nominal = NominalRows(nominal, detector.scaling_, grouped)
+        self._tell = _Teller(detector, level, self.nominal, named, decode, n_nearest)
+        self._most = max(1, _BLOCK // (N_NEAR * len(grouped) + 4 * nominal.shape[1]))
+        self._n_jobs = detector.n_jobs
+
+    def __call__(self, rows: Floats, values: Sequence[Sequence[Cell]] | None = None) -> list[Explanation]:
+        """Explain rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+        values : sequence of sequences, optional
+            What to tell, for each group, as the rows' own values; by default, as decoded.
+        """
+
+        def block(begin: int, end: int) -> list[Explanation]:
+            own = None if values is None else [of_group[begin:end] for of_group in values]
+            return self._tell(rows[begin:end], own, begin)
+
+        with no_collection():
+            parts = in_blocks(block, len(rows), self._most, self._n_jobs, few=_FEW)
+        return [explanation for part in parts for explanation in part]
+
+
+def _check_groups(groups: Sequence[Sequence[int]] | None, d: int) -> tuple[tuple[int, ...], ...]:
+    if groups is None:
+        return tuple((column,) for column in range(d))
+    grouped = tuple(tuple(int(column) for column in columns) for columns in groups)
+    if not all(grouped) or sorted(column for columns in grouped for column in columns) != list(range(d)):
+        raise ValueError(
+            f"groups must hold each of the columns 0 to {d - 1} once, in groups of at least one; "
+            f"got {groups!r}."
+        )
+    return grouped
+
+
+def _check_names(
+    names: Sequence[str] | None, detector: RankAD, grouped: tuple[tuple[int, ...], ...] | None
+) -> list[Column]:
+    n = detector.n_features_in_ if grouped is None else len(grouped)
+    if names is None:
+        return list(getattr(detector, "feature_names_in_", range(n))) if grouped is None else list(range(n))
+    if len(names) != n:
+        raise ValueError(f"names must hold one name for each of the {n} groups, got {len(names)}.")
+    return list(names)
+
+
+class _Teller:
+    """Looks at blocks of rows and puts what is found into words of the source table; safe on threads."""
+
+    def __init__(
+        self,
+        detector: RankAD,
+        alpha: float,
+        nominal: NominalRows,
+        names: list[Column],
+        decode: Decode | None,
+        n_nearest: int,
+    ) -> None:
+        self._detector, self._nominal, self._names, self._decode = detector, nominal, names, decode
+        self._n_nearest, self._alpha = min(n_nearest, len(nominal.rows)), alpha
+        self._search = Search(detector.scorer_, detector.calibration_, alpha, nominal)
+
+    def __call__(self, rows: Floats, own: Sequence[Sequence[Cell]] | None, first: int) -> list[Explanation]:
+        found, p_values = self._search.look(rows), self._detector.calibration_.p_values
+        value = self._cells(rows) if own is None else own
+        typical, after = self._cells(found.typical), self._cells(found.changed)
+        low, high = self._limits(found.low), self._limits(found.high)
+        alone, gain = p_values(found.scores_alone), found.scores_alone - found.scores[:, None]
+        told = zip(self._names, value, typical, low, high, alone.T.tolist(), gain.T.tolist(), strict=True)
+        reasons = [map(Reason, repeat(name), *of_group) for name, *of_group in told]
+        moved = self._nominal.groups_of(found.changed != rows).tolist()
+        before = zip(p_values(found.scores).tolist(), found.scores.tolist(), strict=True)
+        then = zip(p_values(found.changed_scores).tolist(), found.changed_scores.tolist(), strict=True)
+        names, explanations = self._names, []
+        by_row = zip(self._nearest(rows), found.order.tolist(), zip(*reasons, strict=True), strict=True)
+        for i, (near, groups, of_row) in enumerate(by_row):
+            moves = tuple(Move(names[g], value[g][i], after[g][i]) for g in groups if moved[i][g])
+            outcome = next(then)
+            change = Change(moves, *outcome) if moves else None
+            in_order = tuple(map(of_row.__getitem__, groups))
+            explanations.append(Explanation(*next(before), in_order, near, change, self._alpha, first + i))
+        return explanations
+
+    def _cells(self, rows: Floats) -> Sequence[Sequence[Cell]]:
+        """Return for each group what rows have there."""
+        if self._decode is not None:
+            return self._decode(rows)
+        return [
+            rows[:, columns[0]].tolist() if len(columns) == 1 else list(map(tuple, rows[:, columns].tolist()))
+            for columns in self._nominal.groups
+        ]
+
+    def _limits(self, rows: Floats) -> Sequence[Sequence[Cell]]:
+        """Return the same for limits, which are numbers: between categories, or words, there is nothing."""
+        cells = self._cells(rows)
+        if self._decode is None:
+            return cells
+        return [_numbers(of_group) for of_group in cells]
+
+    def _nearest(self, rows: Floats) -> list[tuple[Neighbor, ...]]:
+        nominal, k = self._nominal, self._n_nearest
+        if k == 0:
+            return [()] * len(rows)
+        found = nominal.nearest(nominal.scaling.apply(rows), k, np.arange(len(nominal.rows)))
+        cells = zip(*self._cells(nominal.rows[found.indices.reshape(-1)]), strict=True)
+        numbers = self._detector.training_rows_[found.indices.reshape(-1)].tolist()
+        flat = list(map(Neighbor, numbers, found.distances.reshape(-1).tolist(), cells))
+        return [tuple(flat[begin : begin + k]) for begin in range(0, len(flat), k)]
+
+
+def _numbers(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells, None for those that are no numbers."""
+    kinds = {kind for kind in set(map(type, cells)) if issubclass(kind, (int, float)) and kind is not bool}
+    return [cell if type(cell) in kinds else None for cell in cells]

@@ -1,0 +1,60 @@
+"""Reasons in a few words, as in a column of a table or a line on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rankad._base.wording import cell
+
+if TYPE_CHECKING:
+    from rankad.explanations.explaining import Explanation
+    from rankad.report.contents import ReasonLike
+    from rankad.tables import Strange
+
+__all__ = ["gist", "oddity", "reason_text", "usually"]
+
+# Reasons in the column of reasons.
+_MOST_TOLD = 3
+
+
+def usually(reason: ReasonLike) -> str:
+    """Write what normal rows near by have: a typical value, and a range where there is one."""
+    typical, low, high = (cell(each, 3) for each in (reason.typical, reason.low, reason.high))
+    if reason.low is None or reason.high is None or low == high:
+        return typical
+    return f"{typical} ({low} to {high})"
+
+
+def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
+    """Say in a few words what is odd about a row."""
+    if strange:
+        odd = strange[0]
+        return oddity(odd)
+    if explanation is None or not explanation.reasons:
+        return ""
+    return _told(explanation.reasons[0])
+
+
+def _told(reason: ReasonLike) -> str:
+    return f"{cell(reason.column)} {cell(reason.value)}, usually {usually(reason)}"
+
+
+def reason_text(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
+    """Say why a row is an alarm: its strange cells, and the columns that would have to change."""
+    told = [oddity(odd) for odd in strange[:_MOST_TOLD]]
+    if explanation is None:
+        return "; ".join(told)
+    odd = {cell.column for cell in strange}
+    moved = {move.column for move in explanation.change.moves} if explanation.change else set()
+    for reason in explanation.reasons[:_MOST_TOLD]:
+        if len(told) < _MOST_TOLD and reason.column not in odd and (reason.column in moved or not told):
+            told.append(_told(reason))
+    return "; ".join(told)
+
+
+def oddity(odd: Strange) -> str:
+    """Say what is strange about a cell."""
+    value = "" if odd.value is None else f" {cell(odd.value)}"
+    # Only in what rankad says: a column may be called nominal_power.
+    return f"{cell(odd.column)}{value}: {odd.what.replace('nominal', 'normal')}"

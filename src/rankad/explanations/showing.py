@@ -1,0 +1,284 @@
+"""Explanations as people read them: lines of text, a piece of HTML, columns of a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.util import find_spec
+from numbers import Real
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+from rankad._base.checks import is_count
+
+if TYPE_CHECKING:
+    from rankad.explanations.explaining import Change, Explanation, Reason
+
+__all__ = ["Explanations", "as_html", "as_text", "library_of"]
+
+_LIBRARIES = ("polars", "pandas")
+# So many explanations are printed in full, and of so many there is a line each.
+_IN_FULL, _IN_LINES = 3, 20
+_HEADINGS = ("column", "value", "usually", "p-value if usual")
+
+
+class Explanations(list["Explanation"]):
+    """The explanations of some rows: a list of `Explanation` that prints, as text and in notebooks.
+
+    Parameters
+    ----------
+    found : iterable of Explanation
+    library : {"polars", "pandas"} or None
+        What `to_frame` makes if it is not told; None: what is installed, polars first.
+    """
+
+    def __init__(self, found: Iterable[Explanation] = (), *, library: str | None = None) -> None:
+        super().__init__(found)
+        self._library = library
+
+    def to_frame(self, *, top: int | None = None, library: str | None = None) -> Any:
+        """Return a data frame: a line for each row and each of its columns, in the order of the reasons.
+
+        Parameters
+        ----------
+        top : int, optional
+            How many reasons of each row; all by default. With 1, there is one line for each row.
+        library : {"polars", "pandas"}, optional
+            By default pandas where rows came as a pandas frame, else polars.
+
+        Returns
+        -------
+        polars or pandas DataFrame
+            With the columns row (its position, from 0), p_value, alarm, column, value, typical, low, high,
+            p_value_if_typical, gain (see `Reason`) and place (of the reason, from 1). Values are numbers
+            where all of them are, else text.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rankad import RankAD
+        >>> rng = np.random.default_rng(0)
+        >>> detector = RankAD().fit(rng.normal(size=(300, 3)))
+        >>> found = detector.explain([[0.1, 7.0, 0.2], [0.0, 0.1, 0.3]])
+        >>> found.to_frame(top=1).select("row", "alarm", "column", "value").rows()
+        [(0, True, 1, 7.0), (1, False, 1, 0.1)]
+        """
+        if top is not None and (not is_count(top) or top < 1):
+            raise ValueError(f"top must be an integer >= 1 or None, got {top!r}.")
+        chosen = library or self._library or next(filter(find_spec, _LIBRARIES), None)
+        if chosen not in _LIBRARIES:
+            raise (
+                ImportError("to_frame needs polars or pandas: pip install 'rankad[tables]'.")
+                if chosen is None
+                else ValueError(f"library must be 'polars', 'pandas' or None, got {chosen!r}.")
+            )
+        return _frame(chosen, _as_columns(self, top))
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Explanation: ...
+    @overload
+    def __getitem__(self, at: slice) -> Explanations: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> Explanation | Explanations:
+        if isinstance(at, slice):
+            return Explanations(super().__getitem__(at), library=self._library)
+        return super().__getitem__(at)
+
+    def __repr__(self) -> str:
+        return _many_as_text(self)
+
+    def _repr_html_(self) -> str:
+        return _many_as_html(self)
+
+
+def library_of(X: Any) -> str | None:
+    """Return "pandas" or "polars" where rows came as such a frame, else None."""
+    found = type(X).__module__.partition(".")[0]
+    return found if found in _LIBRARIES else None
+
+
+def _frame(library: str, columns: dict[str, list[Any]]) -> Any:
+    if library == "pandas":
+        import pandas
+
+        return pandas.DataFrame(columns)
+    import polars
+
+    return polars.DataFrame(columns, strict=False)
+
+
+def as_text(found: Explanation) -> str:
+    """Write one explanation, a line for each reason that weighs."""
+    shown, more = _worth_telling(found)
+    lines = [_headline(found), *_aligned([_HEADINGS, *map(_cells, shown)])]
+    if more:
+        lines.append(f"  {_more(more)}")
+    if found.change is not None:
+        lines.append(f"  {_change(found.change, found.alpha)}")
+    return "\n".join(lines)
+
+
+def _many_as_text(found: Sequence[Explanation]) -> str:
+    """Write several explanations: a few in full, of more a line each."""
+    if not found:
+        return "No rows to explain."
+    if len(found) <= _IN_FULL:
+        return "\n\n".join(map(as_text, found))
+    headings = ("row", "p-value", "", "first reason", "value", "usually")
+    lines = _aligned([headings, *map(_line, found[:_IN_LINES])])
+    left = len(found) - _IN_LINES
+    if left > 0:
+        lines.append(f"  ... and {left:,} more rows; to_frame() has them all.")
+    return "\n".join(lines)
+
+
+def as_html(found: Explanation) -> str:
+    """Write one explanation as HTML that a notebook shows; all text of the table is escaped."""
+    shown, more = _worth_telling(found)
+    notes = ([_more(more)] if more else []) + (
+        [_change(found.change, found.alpha)] if found.change is not None else []
+    )
+    return "".join(
+        [
+            f"<p><strong>{escape(_headline(found))}</strong></p>",
+            _html_table(_HEADINGS, map(_cells, shown)),
+            *(f"<p>{escape(note)}</p>" for note in notes),
+        ]
+    )
+
+
+def _many_as_html(found: Sequence[Explanation]) -> str:
+    """Write several explanations as HTML: a few in full, of more a line each."""
+    if not found:
+        return "<p>No rows to explain.</p>"
+    if len(found) <= _IN_FULL:
+        return "".join(map(as_html, found))
+    headings = ("row", "p-value", "", "first reason", "value", "usually")
+    table = _html_table(headings, map(_line, found[:_IN_LINES]))
+    left = len(found) - _IN_LINES
+    return table + (
+        f"<p>... and {left:,} more rows; <code>to_frame()</code> has them all.</p>" if left > 0 else ""
+    )
+
+
+def _as_columns(found: Sequence[Explanation], top: int | None) -> dict[str, list[Any]]:
+    """Return the columns of a frame: a line for each row and each of its `top` first reasons."""
+    told = [
+        (row, place, reason)
+        for row in found
+        for place, reason in enumerate(row.reasons if top is None else row.reasons[:top], 1)
+    ]
+    return {
+        "row": [row.row for row, _, _ in told],
+        "p_value": [row.p_value for row, _, _ in told],
+        "alarm": [row.is_alarm for row, _, _ in told],
+        "column": [reason.column for _, _, reason in told],
+        "value": _of_one_kind([reason.value for _, _, reason in told]),
+        "typical": _of_one_kind([reason.typical for _, _, reason in told]),
+        "low": _of_one_kind([reason.low for _, _, reason in told]),
+        "high": _of_one_kind([reason.high for _, _, reason in told]),
+        "p_value_if_typical": [reason.p_value for _, _, reason in told],
+        "gain": [reason.gain for _, _, reason in told],
+        "place": [place for _, place, _ in told],
+    }
+
+
+def _of_one_kind(cells: list[Any]) -> list[Any]:
+    """Return numbers where all cells are, else their text; what is missing is None."""
+    if all(cell is None or (isinstance(cell, Real) and not isinstance(cell, bool)) for cell in cells):
+        return [None if cell is None else float(cell) for cell in cells]
+    return [None if cell is None else str(cell) for cell in cells]
+
+
+def _worth_telling(found: Explanation) -> tuple[list[Any], int]:
+    from rankad.explanations.worth_showing import weighing
+
+    shown = weighing(found)
+    return shown, len(found.reasons) - len(shown)
+
+
+def _headline(found: Explanation) -> str:
+    from rankad._base.wording import percent
+
+    alarm = ""
+    if found.alpha is not None:
+        alarm = f", {'an alarm' if found.is_alarm else 'no alarm'} at {percent(found.alpha)}"
+    row = "A row" if found.row is None else f"Row {found.row:,}"
+    return f"{row}: p-value {_p_value(found.p_value, found.alpha)}{alarm}".replace("\xa0", " ")
+
+
+def _p_value(p: float, alpha: float | None) -> str:
+    from rankad._base.wording import probability
+
+    return probability(p, alpha)
+
+
+def _more(n: int) -> str:
+    return f"{n} more column{'' if n == 1 else 's'} weigh{'s' if n == 1 else ''} less."
+
+
+def _cells(reason: Reason) -> tuple[str, ...]:
+    return _name(reason.column), _cell(reason.value), _usually(reason), _p_value(reason.p_value, None)
+
+
+def _line(found: Explanation) -> tuple[str, ...]:
+    number = "" if found.row is None else f"{found.row:,}"
+    told = number, _p_value(found.p_value, found.alpha), "alarm" if found.is_alarm else ""
+    if not found.reasons:
+        return (*told, "", "", "")
+    first = found.reasons[0]
+    return (*told, _name(first.column), _cell(first.value), _usually(first))
+
+
+def _name(column: Any) -> str:
+    return f"column {column}" if isinstance(column, int) else _cell(str(column))
+
+
+def _cell(value: Any, digits: int = 4) -> str:
+    """Write a cell in one line that a terminal can be given."""
+    from rankad._base.wording import shown
+
+    text = shown(value, digits)
+    if isinstance(value, Real):
+        # The minus sign of keyboards, so that numbers can be copied.
+        text = text.replace("\N{MINUS SIGN}", "-")
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _usually(reason: Reason) -> str:
+    typical, low, high = (_cell(each, 3) for each in (reason.typical, reason.low, reason.high))
+    if reason.low is None or reason.high is None or low == high:
+        return typical
+    return f"{typical} ({low} to {high})"
+
+
+def _change(change: Change, alpha: float | None) -> str:
+    from rankad._base.wording import difference
+    from rankad.explanations.worth_showing import MOST_REASONS
+
+    moves = []
+    for move in change.moves[:MOST_REASONS]:
+        before, after = (text.replace("\N{MINUS SIGN}", "-") for text in difference(move.before, move.after))
+        moves.append(f"{_name(move.column)}: {_cell(before)} -> {_cell(after)}")
+    left = len(change.moves) - len(moves)
+    more = f", and {left} more column{'' if left == 1 else 's'} changed" if left else ""
+    return f"Would be normal with {', '.join(moves)}{more} (p-value {_p_value(change.p_value, alpha)})."
+
+
+def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return lines whose cells stand below one another."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+
+
+def _html_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    def line(tag: str, cells: Sequence[str]) -> str:
+        inside = "".join(
+            f'<{tag} style="text-align: left; padding-right: 1em">{escape(cell)}</{tag}>' for cell in cells
+        )
+        return f"<tr>{inside}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return f"<table><thead>{line('th', headings)}</thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,1 @@
+"""Nominal rows and a plan to a `RankModel`."""

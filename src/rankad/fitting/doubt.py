@@ -1,0 +1,81 @@
+"""When what is said of rows left out is not to be relied on, so that a split is taken instead."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankad._base.arrays import Floats
+from rankad.stages.copies import count_places
+from rankad.stages.ranks import auto_neighbors
+
+if TYPE_CHECKING:
+    from rankad.stages.neighbors import Neighbors
+
+__all__ = ["few_different", "few_places", "is_in_doubt", "most_in_a_place", "warn_of_split"]
+
+# Half of fewer rows would be too few to train on; of more, chance averages out.
+_FEW_ROWS, _MANY_ROWS = 100, 500
+# A split is better where few rows lie in fewer places than the first share of them, or where no more than the
+# second share of many rows are different.
+_FEWEST_PLACES, _FEWEST_DIFFERENT = 2 / 3, 1 / 10
+
+
+def is_in_doubt(n: int) -> bool:
+    """Tell whether `n` rows are few enough to check what is said of them, and enough to be split."""
+    return _FEW_ROWS <= n < _MANY_ROWS
+
+
+def most_in_a_place(n: int) -> int:
+    """Return how many of `n` rows share a place with another at most; more are a cluster like any other."""
+    return 2 * auto_neighbors(n // 2) + 1
+
+
+def few_places(neighbors: Neighbors) -> str | None:
+    """Return why a split is better if rows share places, like copies or rows of tiny clusters; else None.
+
+    Then a few places decide for all rows. On average the rate of false alarms is what it should be, but that
+    of a single fit may be far from it, and farther than its bound says.
+    """
+    n = len(neighbors.indices)
+    most = most_in_a_place(n)
+    n_places = count_places(neighbors.distances[:, :most], neighbors.indices[:, :most])
+    if n_places >= _FEWEST_PLACES * n:
+        return None
+    return f"{n} rows lie in only {n_places} places: many are equal, or nearly so, and far from all others"
+
+
+def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
+    """Return why a split is better if many rows are nearly all copies of a few; else None.
+
+    What is said of such rows left out differs by more than these few differ from one another, so that the
+    threshold lies below nearly all of them: 1,000 rows of six random bits had 1.6 % false alarms for 10 %.
+    The most frequent row does not count: one that is most of the sample is no alarm.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    neighbors : Neighbors
+        Of every row among the others.
+    """
+    n = len(rows)
+    n_copies = np.count_nonzero(neighbors.distances[:, 0] == 0)
+    if n < _MANY_ROWS or n_copies < (1 - _FEWEST_DIFFERENT) * n:
+        return None
+    times = np.unique(rows, axis=0, return_counts=True)[1]
+    if len(times) - 1 > _FEWEST_DIFFERENT * (n - times.max()):
+        return None
+    return f"only {len(times)} of {n} rows are different"
+
+
+def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:
+    """Warn that a detector was calibrated by a split, which is not what was asked for."""
+    warnings.warn(
+        f"Calibrated by a split, as with calibration='split': half of the rows train and the others "
+        f"calibrate. {reason[0].upper()}{reason[1:]}, so that {left_out} p-values could be off. More "
+        f"rows, or calibrate() with fresh ones, give finer p-values.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )

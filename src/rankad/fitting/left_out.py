@@ -1,0 +1,139 @@
+"""What each part of the score says of training rows that it was made without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rankad._base.arrays import Floats
+from rankad._base.progress import Progress
+from rankad._base.threads import made_once
+from rankad.fitting import sizes
+from rankad.fitting.parts import ALIKE_UNITS, MixturePlan, near_left_out, within_range
+from rankad.fitting.ranker import KnownNeighbors, PreparedRows
+from rankad.fitting.selecting import Chosen
+from rankad.fitting.task import FitTask
+from rankad.scorers.farfield import ColumnRanges
+from rankad.scorers.kernel import KernelScorer
+from rankad.scorers.mixture import GaussianMixture
+from rankad.scorers.nearfield import NearField
+from rankad.stages.neighbors import Neighbors, nearest_neighbors
+from rankad.stages.scaling import fit_scaling
+
+__all__ = ["KernelLeftOut", "LeftOut"]
+
+# Units whose logarithms differ by more than this are of another size.
+_OTHER_UNIT = 1.0
+
+
+class KernelLeftOut(NamedTuple):
+    """RankSVM's scores of training rows left out, and whether all fits converged."""
+
+    scores: Floats
+    converged: bool
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Training rows, scored by parts made without them.
+
+    Attributes
+    ----------
+    task : FitTask
+    chosen : Chosen
+    kernel : KernelScorer
+        The final one.
+    """
+
+    task: FitTask
+    chosen: Chosen
+    kernel: KernelScorer
+
+    @made_once
+    def neighbors(self) -> Neighbors:
+        """The neighbours of all training rows, of which fits that leave rows out take theirs."""
+        rows = self.chosen.view.rows
+        # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
+        many = min(sizes.KNOWN_NEIGHBORS * self.task.recipe.k, len(rows) - 1)
+        return nearest_neighbors(rows, many, n_jobs=self.task.plan.n_jobs)
+
+    def by_kernel(self) -> KernelLeftOut:
+        """Score each training row by a ranker made, scaling included, from the rows outside its fold.
+
+        What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
+        scaling, K, the weight of the pairs, the bandwidth where columns are scaled alike (else its multiple),
+        and, for columns in which their bandwidths are alike, the unit of distances to landmarks: so equally
+        far is equally far in every fold.
+        """
+        task, kernel, known = self.task, self.kernel, self.neighbors
+        view, rows = self.chosen.view, task.rows
+        # Rows of large folds might have fewer than K others in a half.
+        few = task.fuses and not task.cross_fits and sizes.UNIT_FOLDS * task.recipe.k < len(rows)
+        parts = task.deal(sizes.UNIT_FOLDS if few else sizes.CALIBRATION_FOLDS)
+        progress = Progress("calibration", len(parts), task.plan.verbose)
+
+        def score_fold(fold: int) -> KernelLeftOut:
+            held = parts[fold]
+            recipe = task.recipe.for_share(1 - len(held) / len(rows))
+            kept = np.delete(np.arange(len(rows)), held)
+            # The final seed, so that landmarks are drawn alike. (Halves are not; they average out.)
+            prepared = PreparedRows(
+                rows[kept],
+                recipe,
+                task.train_seed,
+                view.name,
+                KnownNeighbors(known, view.scaling.scale, kept),
+            )
+            # In rows of many small clusters, D_K jumps with any row left out.
+            alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= ALIKE_UNITS
+            sigma = self.chosen.sigma if alike else self.chosen.bandwidth.sigma(prepared.unit)
+            scorer, solution = prepared.solve(sigma, [self.chosen.weight], task.scratch)[0]
+            # Of very many columns, this is several copies of the rows.
+            del prepared
+            # In the precision in which new rows will be scored.
+            scorer = replace(scorer, single=kernel.single)
+            unlike = np.abs(np.log(scorer.widths / kernel.widths)) > ALIKE_UNITS
+            scores = scorer.score(rows[held], far_widths=np.where(unlike, scorer.widths, kernel.widths))
+            del scorer
+            if task.plan.far_field:
+                # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
+                scores -= ColumnRanges.of(rows[kept]).excess(rows[held])
+            progress.advance()
+            return KernelLeftOut(scores, solution.converged)
+
+        of_folds = task.in_parallel(score_fold, len(parts))
+        scores = np.empty(len(rows))
+        for held, fold in zip(parts, of_folds, strict=True):
+            scores[held] = fold.scores
+        progress.finish()
+        return KernelLeftOut(scores, all(fold.converged for fold in of_folds))
+
+    def by_near_field(self, near: NearField) -> Floats:
+        """Return how near training rows are to those outside their fold."""
+        rows, parts = self.task.rows, self.task.deal(sizes.CALIBRATION_FOLDS)
+        of_folds = self.task.in_parallel(lambda fold: near_left_out(rows, parts[fold], near.unit), len(parts))
+        scores = np.empty(len(rows))
+        scores[np.concatenate(parts)] = np.concatenate(of_folds)
+        return scores
+
+    def by_mixture(self, plan: MixturePlan, mixture: GaussianMixture) -> Floats:
+        """Return how likely training rows are by mixtures of the rows outside their fold.
+
+        Where a fold holds the only huge values of a column, the others have a far smaller unit there, by
+        which new rows will not be measured. So rows of such a fold that lie within the range of the others
+        are scored by the final mixture.
+        """
+        rows = self.task.rows
+        many = len(rows) >= sizes.MIXTURE_OF_MANY
+        parts = self.task.deal(sizes.MIXTURE_FOLDS if many else sizes.CALIBRATION_FOLDS)
+        scores = plan.left_out(rows, parts, self.task.in_parallel)
+        unit = fit_scaling(rows, "standard").scale
+        for held in parts:
+            others = np.delete(rows, held, axis=0)
+            shift = np.abs(np.log(fit_scaling(others, "standard", len(rows)).scale / unit))
+            inside = held[within_range(rows[held], others, shift > _OTHER_UNIT)]
+            if inside.size and shift.max() > _OTHER_UNIT:
+                scores[inside] = mixture.score(rows[inside])
+        return scores

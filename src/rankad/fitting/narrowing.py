@@ -1,0 +1,111 @@
+"""Rows of very many columns as rows of few, at the same distances: enough to select by.
+
+n rows span n - 1 directions. In these, and in how far a row is from all of them, every distance between a row
+and those that they span is what it was. Columns are taken some at a time, so that no further copy of the rows
+is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rankad._base.arrays import Floats
+from rankad.stages.scaling import Scaling
+
+__all__ = ["Narrowed", "narrow_others", "narrowed", "shuffled_cells"]
+
+_COLUMNS = 4_096
+# Directions in which rows differ by no more than this share of the most are rounding.
+_ROUNDING = 1e-12
+
+
+class Narrowed(NamedTuple):
+    """Scaled rows in few columns.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, r + 1)
+        Along the directions that they span, and, in the last column, the distance from these: zero.
+    scaling : Scaling
+        How the columns were scaled first.
+    center : ndarray of shape (d,)
+        The mean of the scaled rows.
+    weights : ndarray of shape (n, r)
+        Products with the scaled rows, less the center, times these are coordinates.
+    """
+
+    rows: Floats
+    scaling: Scaling
+    center: Floats
+    weights: Floats
+
+    def placed(self, rows: Floats, columns: slice) -> Floats:
+        """Return some columns of rows, scaled and less the center."""
+        some = Scaling(self.scaling.center[columns], self.scaling.scale[columns])
+        return some.apply(rows) - self.center[columns]
+
+
+def narrowed(rows: Floats, scaling: Scaling) -> Narrowed:
+    """Return rows in few columns, at the distances that they have once they are scaled.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    scaling : Scaling
+    """
+    n, d = rows.shape
+    found = Narrowed(rows, scaling, np.zeros(d), np.zeros((n, 0)))
+    products = np.zeros((n, n))
+    for columns in _parts(d):
+        scaled = found.placed(rows[:, columns], columns)
+        found.center[columns] = scaled.mean(axis=0)
+        scaled -= found.center[columns]
+        products += scaled @ scaled.T
+    squares, directions = np.linalg.eigh(products)
+    kept = squares > _ROUNDING * squares[-1]
+    lengths, directions = np.sqrt(squares[kept]), directions[:, kept]
+    return found._replace(
+        rows=np.column_stack([directions * lengths, np.zeros(n)]), weights=directions / lengths
+    )
+
+
+def narrow_others(
+    found: Sequence[Narrowed], rows: Floats, draw: Callable[[slice], Floats], n: int
+) -> list[Floats]:
+    """Return n other rows in the few columns of each of several views of the same rows.
+
+    Parameters
+    ----------
+    found : sequence of Narrowed
+    rows : ndarray of shape (n_rows, d)
+        What they were made of.
+    draw : callable
+        Gets a range of columns and returns these of the other rows, of shape (n, columns).
+    n : int
+    """
+    products = [np.zeros((n, len(rows))) for _ in found]
+    squares = [np.zeros(n) for _ in found]
+    for columns in _parts(rows.shape[1]):
+        others = draw(columns)
+        for at, view in enumerate(found):
+            there = view.placed(others, columns)
+            products[at] += there @ view.placed(rows[:, columns], columns).T
+            squares[at] += np.einsum("ij,ij->i", there, there)
+    placed = []
+    for view, product, squared in zip(found, products, squares, strict=True):
+        along = product @ view.weights
+        beside = np.sqrt(np.maximum(0.0, squared - np.einsum("ij,ij->i", along, along)))
+        placed.append(np.column_stack([along, beside]))
+    return placed
+
+
+def shuffled_cells(rows: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """Draw n rows whose columns come, each independently, from the rows."""
+    return np.take_along_axis(rows, rng.integers(len(rows), size=(n, rows.shape[1])), axis=0)
+
+
+def _parts(d: int) -> Iterator[slice]:
+    return (slice(begin, min(begin + _COLUMNS, d)) for begin in range(0, d, _COLUMNS))

@@ -1,0 +1,234 @@
+"""Rows and a plan to a `RankModel`: draw, select, train, fuse, calibrate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rankad._base.arrays import LARGEST, Floats, Ints
+from rankad.fitting import sizes
+from rankad.fitting.doubt import few_different, few_places, is_in_doubt
+from rankad.fitting.left_out import LeftOut
+from rankad.fitting.parts import MixturePlan, near_unit
+from rankad.fitting.plan import Plan
+from rankad.fitting.selecting import Chosen, choose
+from rankad.fitting.task import FitTask
+from rankad.model import RankModel
+from rankad.scorers.farfield import ColumnRanges
+from rankad.scorers.fusion import FusedScorer, Units, fuse, units_of
+from rankad.scorers.kernel import KernelScorer
+from rankad.scorers.nearfield import NearField
+from rankad.stages.calibration import Calibration, Kind
+from rankad.stages.neighbors import Neighbors
+
+__all__ = ["Fitted", "fit_model"]
+
+# What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
+_EQUAL_WITHIN = 1e-6
+# Rows so many bandwidths apart have kernel values that differ by a ten-thousandth at most.
+_INDISTINCT = 0.01
+# Where parts vote, scores that differ by no more than so many units say nearly the same.
+_NEARLY_THE_SAME = 0.05
+# Cross-fitted scores of few rows are relied on only if at most this share of the rows, once left out, scores
+# below all training rows.
+_MOST_LOST = 0.2
+
+
+class Fitted(NamedTuple):
+    """What a fit makes.
+
+    Attributes
+    ----------
+    model : RankModel
+    calibrating_rows : ndarray of int
+        Which row each of the model's nominal scores is of.
+    left_out : ndarray of shape (n_training,) or None
+        The scores of training rows by models made without them; None for ranks in sample, where very many
+        rows have a reference (which folds have not), and where nobody asked for them.
+    doubt : str or None
+        Why the calibration is not to be relied on, if so.
+    """
+
+    model: RankModel
+    calibrating_rows: Ints
+    left_out: Floats | None
+    doubt: str | None
+
+
+class _Scoring(NamedTuple):
+    """What scores rows, and its scores of training rows left out, if it took them to make it."""
+
+    scorer: FusedScorer
+    left_out: Floats | None
+    converged: bool
+
+
+def fit_model(
+    plan: Plan,
+    rows: Floats,
+    calibration: str,
+    entropy: Ints,
+    *,
+    always_alike: bool = False,
+    judging: bool = False,
+) -> Fitted:
+    """Fit a model to nominal rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : ndarray of shape (n, d)
+    calibration : {"cross-fit", "split", "in-sample"}
+    entropy : ndarray of int
+        The seed.
+    always_alike : bool
+        Whether to draw the same training rows whatever the seed: for a split that nobody asked for, since a
+        seed is not to decide about alarms.
+    judging : bool
+        Whether the scores of training rows left out are wanted whatever the calibration.
+    """
+    task = FitTask.of(plan, rows, calibration, entropy, always_alike=always_alike)
+    chosen = choose(task)
+    ranges = ColumnRanges.of(task.rows)
+    kernel = _in_units_of_rows(chosen, ranges)
+    # The theorem for in-sample ranks is about g itself, not about g rounded.
+    kernel = kernel if calibration == "in-sample" else kernel.quickest()
+    left_out = LeftOut(task, chosen, kernel)
+    scoring = _fuse(task, kernel, left_out) if task.fuses else _Scoring(FusedScorer(kernel), None, True)
+    wanted = task.cross_fits or (judging and calibration != "in-sample" and task.reference is None)
+    if wanted and scoring.left_out is None:
+        scores, converged = left_out.by_kernel()
+        scoring = scoring._replace(left_out=scores, converged=converged)
+    scorer, doubt, calibrating = scoring.scorer, None, []
+    if len(task.free):
+        calibrating.append(scorer.score(task.free, n_jobs=plan.n_jobs))
+    if calibration == "in-sample" or task.cross_fits:
+        own = scorer.score(task.rows, n_jobs=plan.n_jobs)
+        if task.cross_fits:
+            assert scoring.left_out is not None
+            own, doubt = _cross_fitted(task, chosen, scoring, own, left_out.neighbors)
+        calibrating.append(own)
+    scores = np.concatenate(calibrating)
+    kind: Kind = calibration if calibration == "in-sample" or task.cross_fits else "split"  # type: ignore[assignment]
+    relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
+    fixed = task.scalings == (None,) and not relative and not plan.far_field
+    solution, prepared = chosen.ranker.solution, chosen.view.prepared
+    model = RankModel(
+        scorer=scorer,
+        calibration=Calibration.from_scores(scores, kind),
+        scaling=chosen.view.scaling,
+        ranges=ranges,
+        n_neighbors=task.recipe.k,
+        bandwidth=chosen.sigma,
+        C=chosen.C,
+        selection=chosen.selection,
+        n_kernels=len(plan.bandwidths) if fixed else None,
+        norm=float(np.linalg.norm(solution.weights)),
+        n_iter=solution.n_iter,
+        converged=solution.converged and scoring.converged,
+        ranks=prepared.ranks,
+        levels=prepared.levels,
+        n_samples_fit=len(rows),
+        training_rows=task.drawn.training,
+        reference_rows=task.drawn.reference,
+        trimmed_rows=np.empty(0, dtype=np.int64),
+        repeated_rows=np.empty(0, dtype=np.int64),
+        nominal_rows=task.rows,
+    )
+    which = np.concatenate([task.drawn.free, task.drawn.training])[: scores.size]
+    return Fitted(model, which[np.argsort(scores, kind="stable")], scoring.left_out, doubt)
+
+
+def _in_units_of_rows(chosen: Chosen, ranges: ColumnRanges) -> KernelScorer:
+    """Return the scorer of scaled rows as one of rows as they come, that knows their ranges."""
+    scorer, scaling = chosen.ranker.scorer, chosen.view.scaling
+    return replace(
+        scorer,
+        landmarks=scorer.landmarks * scaling.scale + scaling.center,
+        widths=scorer.widths * scaling.scale,
+        limits=ranges.limits if scorer.far_field else None,
+    )
+
+
+def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
+    """Make a scorer of several parts, in units of what they say of rows left out."""
+    plan, rows, reference = task.plan, task.rows, task.reference
+    mixtures = MixturePlan.of(plan.n_components, rows, int(task.mixture_seed.generate_state(1)[0]))
+    near, mixture, converged = None, None, True
+    if reference is None:
+        of_kernel, converged = left_out.by_kernel()
+    else:
+        # Of many rows, landmarks are few, and say of the rows that trained what they say of others.
+        of_kernel = kernel.score(rows)
+    said = [of_kernel]
+    if plan.near_field:
+        near = NearField.of(rows if reference is None else reference, near_unit(rows))
+        said.append(left_out.by_near_field(near) if reference is None else near.score(rows))
+    if mixtures.n_gaussians and reference is None:
+        mixture = mixtures.fit(rows, np.arange(len(rows)))
+        said.append(left_out.by_mixture(mixtures, mixture))
+    elif mixtures.n_gaussians and reference is not None:
+        some = reference[:: -(-len(reference) // sizes.MIXTURE_ROWS)]
+        mixture = mixtures.fit(some, np.arange(len(some)))
+        said.append(mixture.score(rows))
+    parts = np.clip(np.stack(said), -LARGEST, None)
+    centers, spreads = units_of(parts)
+    if spreads[0] == 0:
+        # The kernel tells far rows from near ones even where it tells no nominal rows apart.
+        spreads[0] = 1.0
+    # A part that tells no rows apart has no say.
+    votes = spreads > 0
+    scorer, fused = FusedScorer(kernel), parts[0]
+    if votes.sum() > 1:
+        units = Units(centers[votes], spreads[votes])
+        scorer = FusedScorer(
+            kernel,
+            near if near is not None and votes[1] else None,
+            mixture if mixture is not None and votes[-1] else None,
+            units,
+        )
+        fused = fuse(parts[votes], units)
+    return _Scoring(scorer, fused if reference is None else None, converged)
+
+
+def _cross_fitted(
+    task: FitTask, chosen: Chosen, scoring: _Scoring, own: Floats, neighbors: Neighbors
+) -> tuple[Floats, str | None]:
+    """Return the scores that training rows calibrate with, and why they are not to be relied on, if so.
+
+    Rows that a score cannot tell from others form a plateau, on which scores left out differ by next to
+    nothing. The final plateau might lie below all of them, and every row to come that lies on it would be an
+    alarm. So such a row calibrates with no more than its own final score: one that the kernel cannot tell
+    from another, or of which parts that vote say nearly the same.
+    """
+    assert scoring.left_out is not None
+    said, n_parts = scoring.left_out, scoring.scorer.n_parts
+    capped = neighbors.distances[:, 0] <= _INDISTINCT * chosen.sigma
+    if n_parts > 1:
+        capped |= said - own <= _NEARLY_THE_SAME
+    left_out = np.where(capped, np.minimum(said, own), said) - _EQUAL_WITHIN
+    return left_out, _doubt(task, n_parts, own, left_out, neighbors)
+
+
+def _doubt(task: FitTask, n_parts: int, own: Floats, left_out: Floats, neighbors: Neighbors) -> str | None:
+    """Compare what the final ranker says of training rows with what was said of them left out.
+
+    Cross-fitted scores have the right mean rate of false alarms, but where the ranker is alone and
+    follows single rows the rate of one fit may be far from it: what it says of the gaps between so few
+    rows depends on which rows they happen to be, and so does what is said of rows left out. Of many, that
+    averages out, and so it does over several parts. Where rows share a few places, these decide for all.
+    """
+    n = len(own)
+    if not task.can_be_split:
+        return None
+    if not is_in_doubt(n):
+        return few_different(task.rows, neighbors)
+    n_lost = np.count_nonzero(left_out < own.min()) if n_parts == 1 else 0
+    if n_lost > _MOST_LOST * n:
+        return (
+            f"{n_lost} of {n} rows, once left out, score below all rows that were trained on: with so "
+            f"few rows the score follows single ones"
+        )
+    return few_places(neighbors)

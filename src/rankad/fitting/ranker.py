@@ -1,0 +1,278 @@
+"""Nominal rows to a ranker: neighbours, ranks, levels, landmarks and RankSVM in one go.
+
+This is Algorithm 1, step 2, for one set of training rows. `RankAD` makes one ranker from all of them, and
+more, each from the rows outside a fold, for selection and calibration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from rankad._base.arrays import Floats, Ints
+from rankad._base.scratch import Scratch
+from rankad._base.threads import made_once
+from rankad.scorers.kernel import KernelScorer
+from rankad.stages.kernels import KernelMap, choose_landmarks
+from rankad.stages.levels import quantize
+from rankad.stages.neighbors import (
+    Neighbors,
+    nearest_neighbors,
+    neighbors_among,
+    random_halves,
+    split_means,
+)
+from rankad.stages.pairloss import PairLoss
+from rankad.stages.ranks import density_ranks, knn_statistic, resampled_ranks
+from rankad.stages.ranksvm import RankSVMSolution, solve_path
+from rankad.stages.scaling import fit_scaling
+
+__all__ = ["FittedRanker", "KnownNeighbors", "PreparedRows", "Recipe"]
+
+# How many random halvings the ranks are averaged over (the paper's section 6.1).
+N_HALVINGS = 20
+# The point at infinity weighs like a level of a third of the rows.
+FAR_SHARE = 1 / 3
+# Where neighbours serve for nothing else, so many rows say what the unit of distances is.
+_UNIT_ROWS = 1_000
+# In D_K no row counts for more than this many times the median row: one huge value must not decide the unit.
+_MOST_SAY = 20.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a ranker is made, whichever the rows."""
+
+    k: int
+    cuts: tuple[float, ...]
+    landmarks: str
+    n_landmarks: int
+    far_field: bool
+
+    def for_share(self, share: float) -> Recipe:
+        """Return the recipe for a share of the rows: as many landmarks a row, not as many in all.
+
+        So a fold's problem is a smaller copy of the whole one, and its scores are alike.
+        """
+        return replace(self, n_landmarks=max(1, round(self.n_landmarks * share)))
+
+
+class KnownNeighbors(NamedTuple):
+    """The neighbours of more rows than are to be ranked.
+
+    Attributes
+    ----------
+    neighbors : Neighbors
+        Of every row among all rows.
+    scale : ndarray of shape (d,)
+        The units that those distances are measured in.
+    kept : ndarray of int
+        Which of all rows are to be ranked.
+    """
+
+    neighbors: Neighbors
+    scale: Floats
+    kept: Ints
+
+
+class FittedRanker(NamedTuple):
+    """A ranker and how the solver found it."""
+
+    scorer: KernelScorer
+    solution: RankSVMSolution
+
+
+class PreparedRows:
+    """Training rows with everything that no bandwidth and no C can change, made when it is asked for.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    recipe : Recipe
+    seed : SeedSequence
+    scaling : {"standard", "robust"} or None
+        A scaling to learn from these very rows.
+    known : KnownNeighbors, optional
+        The neighbours of more rows than these. With the same seed, their landmarks are drawn alike.
+    reference : ndarray of shape (m, d), optional
+        Other rows, among which neighbours are looked for to rank these, and some of which take part in
+        choosing landmarks; without, neighbours are looked for in random halves of these.
+    density : ndarray of shape (n,), optional
+        What to rank these rows by, where that is known: `density` of more rows than these.
+    n_jobs : int, optional
+        Threads that look for neighbours.
+    unit : float, optional
+        ``D_K``, where that is known and there is a reference.
+
+    Attributes
+    ----------
+    unit : float
+        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero. With a far field, no row
+        counts for more than twenty times the median row. With a reference, or where
+        the density is known, of every so many-th row: a thousand or more.
+    """
+
+    def __init__(
+        self,
+        rows: Floats,
+        recipe: Recipe,
+        seed: SeedSequence,
+        scaling: str | None = None,
+        known: KnownNeighbors | None = None,
+        reference: Floats | None = None,
+        density: Floats | None = None,
+        n_jobs: int | None = None,
+        unit: float | None = None,
+    ) -> None:
+        self._seed = seed
+        # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
+        self._halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
+        self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
+        self._recipe, self._n_jobs = recipe, n_jobs
+        n_all = None if known is None else len(known.neighbors.indices)
+        self._scaling = fit_scaling(rows, scaling, n_all)
+        # No copy where nothing is scaled: there may be very many columns.
+        self._rows = rows if scaling is None else self._scaling.apply(rows)
+        self._reference = None if reference is None else self._scaling.apply(reference)
+        self._is_scaled = scaling is not None
+        self._density = density
+        n, k = len(rows), recipe.k
+        self._names = np.arange(n) if known is None else known.kept
+        if reference is not None and unit is not None:
+            self.unit = unit
+            return
+        if reference is not None or density is not None:
+            # No halves: the unit is all that neighbours are for.
+            step = max(1, n // _UNIT_ROWS)
+            near = nearest_neighbors(self._rows, min(k + 1, n), self._rows[::step], n_jobs=n_jobs)
+            # The nearest is the row itself, or its equal.
+            self.unit = self._unit_of(near.distances[:, 1:])
+            return
+        # Halves need four times as many.
+        many = min(4 * k, n - 1)
+        if known is None:
+            self._neighbors = nearest_neighbors(self._rows, many, n_jobs=n_jobs)
+        else:
+            shrinkage = float((known.scale / self._scaling.scale).min())
+            self._neighbors = neighbors_among(known.kept, many, self._rows, known.neighbors, shrinkage)
+        self.unit = self._unit_of(self._neighbors.distances[:, :k])
+
+    @property
+    def scale(self) -> Floats:
+        """What the columns of the rows were divided by."""
+        return self._scaling.scale
+
+    def _unit_of(self, distances: Floats) -> float:
+        """Return ``D_K`` from the distances of rows to their neighbours; 1 if all are zero."""
+        by_row = distances.mean(axis=1)
+        if not self._recipe.far_field:
+            return float(by_row.mean()) or 1.0
+        apart = by_row[by_row > 0]
+        if not apart.size:
+            return 1.0
+        return float(np.minimum(by_row, _MOST_SAY * np.median(apart)).mean())
+
+    @made_once
+    def density(self) -> Floats | None:
+        """Minus the mean distance to the K nearest of the reference rows; None without such rows."""
+        return self._density if self._reference is None else self._find_density(self._rows, self._n_jobs)
+
+    def density_at(self, which: Ints) -> Floats | None:
+        """Return the density of some of the rows; where nobody has asked for all, theirs alone is found."""
+        if self._reference is not None and "density" not in vars(self):
+            return self._find_density(self._rows[which], 1)
+        return None if self.density is None else self.density[which]
+
+    def _find_density(self, rows: Floats, n_jobs: int | None) -> Floats:
+        assert self._reference is not None
+        k = self._recipe.k
+        distances = nearest_neighbors(self._reference, k, rows, n_jobs=n_jobs).distances
+        return -knn_statistic(distances, k, "mean")
+
+    @made_once
+    def ranks(self) -> Floats:
+        """The ranks of the rows: by their density, or by what they have in random halves of themselves."""
+        if self.density is not None:
+            return density_ranks(self.density)
+        n, k = len(self._rows), self._recipe.k
+        halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
+        return resampled_ranks(-split_means(self._rows, k, halves, self._neighbors), halves)
+
+    @made_once
+    def levels(self) -> Ints:
+        """The levels of the ranks."""
+        return quantize(self.ranks, self._recipe.cuts)
+
+    @made_once
+    def _loss(self) -> PairLoss:
+        far_weight = FAR_SHARE * len(self._rows) if self._recipe.far_field else 0.0
+        return PairLoss(self.levels, far_weight=far_weight)
+
+    @property
+    def n_pairs(self) -> float:
+        """Pairs in the loss, the point at infinity included."""
+        return self._loss.n_pairs
+
+    @made_once
+    def _map(self) -> KernelMap:
+        rows, names = self._rows, self._names
+        if self._reference is not None and self._recipe.n_landmarks < len(rows):
+            step = max(1, len(self._reference) // len(rows))
+            rows = np.concatenate([rows, self._reference[::step]])
+            names = np.arange(len(rows))
+        landmarks = choose_landmarks(
+            rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed, names=names
+        )
+        return KernelMap(self._rows, landmarks)
+
+    @made_once
+    def _landmarks(self) -> Floats:
+        """The landmarks in the units of the rows as they came."""
+        if not self._is_scaled:
+            return self._map.landmarks
+        center, scale = self._scaling
+        return self._map.landmarks * scale + center
+
+    def among(self, reference: Floats) -> PreparedRows:
+        """Return the same rows, to be ranked by other reference rows; `scaling` must not have been given."""
+        return PreparedRows(
+            self._rows,
+            self._recipe,
+            self._seed,
+            reference=reference,
+            n_jobs=self._n_jobs,
+            unit=self.unit,
+        )
+
+    def complete(self) -> PreparedRows:
+        """Make now what would be made when it is asked for, and return the whole."""
+        _ = self._loss, self._landmarks
+        return self
+
+    def solve(
+        self, sigma: float, pair_weights: Sequence[float], scratch: Scratch | None = None
+    ) -> list[FittedRanker]:
+        """Train at one bandwidth for several C, given as C times the number of pairs, ascending.
+
+        That product, unlike C, means the same for any number of rows.
+        """
+        features = self._map.features(sigma, scratch)
+        # Without pairs there is nothing to weigh, and g is zero.
+        C = [weight / self.n_pairs if self.n_pairs else 1.0 for weight in pair_weights]
+        widths = sigma * self._scaling.scale
+        return [
+            FittedRanker(
+                KernelScorer(
+                    self._landmarks,
+                    features.coefficients(solution.weights),
+                    widths,
+                    self._recipe.far_field,
+                ),
+                solution,
+            )
+            for solution in solve_path(features.rows, self._loss, C, scratch)
+        ]

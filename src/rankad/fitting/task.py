@@ -1,0 +1,184 @@
+"""What a fit works on: a plan, the rows that train, rank and calibrate, and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from rankad._base.arrays import Floats, Ints
+from rankad._base.scratch import Scratch
+from rankad.fitting import sizes
+from rankad.fitting.plan import Plan
+from rankad.fitting.ranker import Recipe
+from rankad.stages.ranks import auto_neighbors
+from rankad.stages.scaling import alike_in_spread
+from rankad.stages.selection import folds
+
+__all__ = ["DrawnRows", "FitTask", "n_selection_folds"]
+
+T = TypeVar("T")
+
+
+class DrawnRows(NamedTuple):
+    """Which of the rows train, which of them rank those that do, and which only calibrate."""
+
+    training: Ints
+    reference: Ints
+    free: Ints
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """One fit.
+
+    Attributes
+    ----------
+    plan : Plan
+    calibration : {"cross-fit", "split", "in-sample"}
+    drawn : DrawnRows
+    rows : ndarray of shape (n_training, d)
+        The rows that train.
+    reference : ndarray of shape (n_reference, d) or None
+        Rows that rank them; None where training rows rank one another.
+    free : ndarray of shape (n_free, d)
+        Rows that only calibrate.
+    scalings : tuple of str or None
+        The candidates, the plainest first.
+    recipe : Recipe
+    train_seed, select_seed, mixture_seed : SeedSequence
+    scratch : Scratch
+    """
+
+    plan: Plan
+    calibration: str
+    drawn: DrawnRows
+    rows: Floats
+    reference: Floats | None
+    free: Floats
+    scalings: tuple[str | None, ...]
+    recipe: Recipe
+    train_seed: np.random.SeedSequence
+    select_seed: np.random.SeedSequence
+    mixture_seed: np.random.SeedSequence
+    scratch: Scratch = field(default_factory=Scratch)
+
+    @classmethod
+    def of(
+        cls, plan: Plan, rows: Floats, calibration: str, entropy: Ints, *, always_alike: bool = False
+    ) -> FitTask:
+        """Draw which rows train; the same rows whatever the seed where `always_alike`."""
+        seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
+        draw_seed, train_seed, select_seed, mixture_seed = seeds
+        n = len(rows)
+        wanted = (n + 1) // 2 if calibration == "split" else n
+        n_training = min(wanted, sizes.MAX_TRAINING_ROWS)
+        n_reference = _n_reference(plan, calibration, n - n_training, n_training, rows.shape[1])
+        order = np.random.default_rng(0 if always_alike else draw_seed).permutation(n)
+        drawn = DrawnRows(*map(np.sort, np.split(order, [n_training, n_training + n_reference])))
+        training = rows[drawn.training]
+        # The plainest is none where the columns are alike already.
+        alike = alike_in_spread(training)
+        return cls(
+            plan,
+            calibration,
+            drawn,
+            training,
+            rows[drawn.reference] if n_reference else None,
+            rows[drawn.free],
+            tuple(sorted(plan.scalings, key=lambda scaling: (scaling is None) != alike)),
+            Recipe(
+                _neighbors(plan, calibration, n_training),
+                plan.cuts,
+                plan.landmark_method,
+                plan.n_landmarks,
+                plan.far_field,
+            ),
+            train_seed,
+            select_seed,
+            mixture_seed,
+        )
+
+    @property
+    def fuses(self) -> bool:
+        """Whether there are parts beside RankSVM."""
+        return _fuses(self.plan, self.calibration)
+
+    @property
+    def cross_fits(self) -> bool:
+        """Cross-fitting is for when there are fewer free rows than training rows."""
+        return self.calibration == "cross-fit" and len(self.free) < len(self.rows)
+
+    @property
+    def is_very_wide(self) -> bool:
+        """Whether columns are so many that selecting takes long, and more memory than all else."""
+        n, d = self.rows.shape
+        return d > max(sizes.VERY_WIDE, 2 * n) and self.plan.n_trials > 1 and self.reference is None
+
+    @property
+    def can_be_split(self) -> bool:
+        """Whether half of the training rows are enough for the neighbours asked for."""
+        half = (len(self.rows) + 1) // 2
+        return self.recipe.k <= _smallest_fold(self.plan, self.calibration, half) // 2
+
+    def deal(self, n_folds: int) -> list[Ints]:
+        """Deal the training rows into folds, always alike: a seed is not to decide about alarms."""
+        n = len(self.rows)
+        return folds(n, min(n, n_folds), np.random.default_rng(0))
+
+    def in_parallel(self, work: Callable[[int], T], n: int) -> list[T]:
+        """Return ``work(0)`` to ``work(n - 1)``, done by threads."""
+        tasks = (delayed(work)(i) for i in range(n))
+        return list(Parallel(n_jobs=self.plan.n_jobs, prefer="threads")(tasks))
+
+
+def n_selection_folds(plan: Plan, n_training: int) -> int:
+    """Return how many folds selection takes."""
+    return 4 if plan.selection == "disagreement" or n_training < sizes.SELECTION_OF_FEW else 2
+
+
+def _fuses(plan: Plan, calibration: str) -> bool:
+    # The theorem for ranks in sample is about g alone.
+    return (plan.near_field or plan.n_components > 0) and calibration != "in-sample"
+
+
+def _n_reference(plan: Plan, calibration: str, n_others: int, n_training: int, d: int) -> int:
+    """Return how many of the rows that do not train serve as reference."""
+    if calibration == "in-sample" or n_others < sizes.ENOUGH_FOR_REFERENCE * n_training:
+        return 0
+    half = n_others // 2
+    n_ranking = sizes.n_ranking(half, n_training * d)
+    if n_ranking < n_training // 2:
+        # Fewer than training rows find in a half of themselves are not worth while.
+        return 0
+    if not plan.near_field:
+        return n_ranking
+    return min(half, sizes.NEAR_ROWS, sizes.NEAR_NUMBERS // d)
+
+
+def _smallest_fold(plan: Plan, calibration: str, n_training: int) -> int:
+    """Return how many of the training rows the smallest training fold has."""
+    if plan.n_trials > 1:
+        return n_training + -n_training // n_selection_folds(plan, n_training)
+    if calibration == "cross-fit" or _fuses(plan, calibration):
+        return n_training + -n_training // min(n_training, sizes.CALIBRATION_FOLDS)
+    return n_training
+
+
+def _neighbors(plan: Plan, calibration: str, n_training: int) -> int:
+    smallest = _smallest_fold(plan, calibration, n_training)
+    most, k = smallest // 2, plan.k
+    if k is None:
+        # Neighbours are looked for in one half of the rows.
+        return max(1, min(auto_neighbors(-(-n_training // 2)), most))
+    if k > most:
+        raise ValueError(
+            f"n_neighbors={k} is too many for {n_training} training rows: ranks come from random halves "
+            f"of training folds, the smallest of which has {smallest} rows, so that n_neighbors can be "
+            f"{most} at most. Lower it, pass n_neighbors='auto'"
+            + (", or fit on more rows." if n_training < sizes.MAX_TRAINING_ROWS else ".")
+        )
+    return k

@@ -1,0 +1,345 @@
+"""CSV, and its kin with other delimiters, to frames of text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+import polars as pl
+
+from rankad.io.blocks import RecordBlocks, end_of_records, first_record_end
+from rankad.io.errors import TableError, reason
+from rankad.io.reader import Position, TableReader, checked_start
+from rankad.io.streams import ByteStream
+from rankad.io.text_encodings import likely_encoding
+
+__all__ = ["DELIMITERS", "DelimitedReader"]
+
+DELIMITERS = (",", ";", "\t", "|")
+_PIECE = 1 << 16
+# More columns than these are read in groups.
+_COLUMNS_AT_ONCE = 5_000
+# A first line that names the delimiter, as Excel writes and reads it: sep=;
+_NO_TABLES = {
+    "[{": "JSON does; give the format (--format json)",
+    '{"': "JSON does; give the format (--format json)",
+    "<!doctype": "HTML does; save the table as CSV",
+    "<html": "HTML does; save the table as CSV",
+    "<table": "HTML does; save the table as CSV",
+    "<?xml": "XML does; save the table as CSV",
+    "pk\x03\x04": "an archive does, or a workbook; unpack it, or give the format (--format excel)",
+    "%pdf-": "PDF does; save the table as CSV",
+}
+_DELIMITER_LINE = re.compile(r'^"?sep=([^\w\s"]|\t)"?[,;\t|]*$', re.IGNORECASE)
+
+
+class DelimitedReader(TableReader):
+    """Rows of a CSV file as text, so that cells which are only passed through stay as they are.
+
+    An empty cell is missing. Blank lines are no rows, unless there is one column only.
+
+    Parameters
+    ----------
+    stream : ByteStream
+    format : {"csv", "tsv"}
+    batch_bytes : int
+    start : mapping or None
+        A `position`.
+    delimiter : str or None
+        None: the commonest in the header among comma, semicolon, tab and bar.
+    """
+
+    unit = "bytes"
+    typed = False
+    delimiter: str
+
+    def __init__(
+        self,
+        stream: ByteStream,
+        *,
+        format: str,
+        batch_bytes: int,
+        start: Mapping[str, Any] | None,
+        delimiter: str | None,
+    ) -> None:
+        begin = checked_start(start, format, "offset", "rows", "line")
+        self.name, self.format, self.total = stream.name, format, stream.size
+        self._stream, self.compressed = stream, stream.compressed
+        self._blocks = RecordBlocks(stream, batch_bytes, quoted=True)
+        header = _header_text(self._blocks)
+        if said := _DELIMITER_LINE.match(header):
+            # Excel writes it, and takes it for no row.
+            delimiter = delimiter or said[1]
+            header = _header_text(self._blocks)
+        self.delimiter = sniffed(header) if delimiter is None else delimiter
+        self.columns = _names(header, self.delimiter, self.name)
+        self._parse = _Parser(self.columns, self.delimiter)
+        if start is not None:
+            self._blocks.go_to(begin["offset"], begin["line"])
+            self.rows = begin["rows"]
+
+    @property
+    def done(self) -> int:
+        """Bytes read."""
+        return self._stream.done
+
+    @property
+    def position(self) -> Position:
+        """Where the next batch begins."""
+        return super().position | {"offset": self._blocks.offset, "line": self._blocks.line}
+
+    def _next_batch(self) -> pl.DataFrame | None:
+        block = self._blocks.next_block()
+        if not block:
+            return None
+        frame, plain, whole = None, _is_plain(block), block
+        if len(self.columns) > 1 and _has_blank_lines(block):
+            # Polars would make rows of them first.
+            block = without_blank_lines(block)
+            if not block:
+                self._blocks.line += whole.count(b"\n")
+                return pl.DataFrame(schema=self._parse.schema)
+        if self.numbers and plain:
+            frame = self._parse.attempt(block, self.numbers)
+            if frame is None:
+                # A word for a missing number, as a rule; there will be more of them.
+                self.numbers = ()
+        if frame is None:
+            frame = self._parse.attempt(block)
+        row_per_line = frame is not None and plain
+        self.lines = block if row_per_line else None
+        if frame is None and len(self.columns) > 1:
+            rows = without_blank_lines(block)
+            frame = self._parse.attempt(rows) if rows else pl.DataFrame(schema=self._parse.schema)
+        if frame is None:
+            self._raise_for(whole)
+        # Counting lines would take a tenth of the time.
+        self._blocks.line += frame.height if row_per_line and block is whole else whole.count(b"\n")
+        return frame
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def _raise_for(self, block: bytes) -> NoReturn:
+        """Find the first row that cannot be read and say why: halve until one is left."""
+        line = self._blocks.line + 1
+        while True:
+            half = end_of_records(block[: len(block) // 2]) or first_record_end(block)
+            if not half or half == len(block):
+                break
+            if self._readable(block[:half]):
+                line += block.count(b"\n", 0, half)
+                block = block[half:]
+            else:
+                block = block[:half]
+        raise TableError(f"{self.name}, line {line}: {self._complaint(block)}")
+
+    def _readable(self, block: bytes) -> bool:
+        rows = without_blank_lines(block) if len(self.columns) > 1 else block
+        return not rows or self._parse.attempt(rows) is not None
+
+    def _complaint(self, record: bytes) -> str:
+        try:
+            text = record.decode()
+        except UnicodeDecodeError as error:
+            byte = record[error.start]
+            return f"byte 0x{byte:02x} is not UTF-8 text; {likely_encoding(byte)}."
+        cells = text.count(self.delimiter) + 1
+        if cells != len(self.columns) and '"' not in text:
+            if len(self.columns) == 1:
+                return (
+                    f"{cells} cells where the first line has 1 (delimiter {self.delimiter!r}). The first "
+                    f"line must name the columns: remove titles and comments above it, or give the delimiter "
+                    f"if it is another."
+                )
+            cells_word = "1 cell" if cells == 1 else f"{cells} cells"
+            return (
+                f"{cells_word} where the header has {len(self.columns)} (delimiter {self.delimiter!r}). "
+                f"Correct the row, remove it if it is a remark, or give the delimiter if it is another."
+            )
+        return (
+            f"the quotes and cells of this row do not fit the header's {len(self.columns)} columns "
+            f"({self._parse.complaint(record)}). Put a cell with quotes, delimiters or newlines in quotes, "
+            f"and double the quotes inside."
+        )
+
+
+class _Parser:
+    """Blocks of whole rows to frames, None where a row does not have as many cells as the header."""
+
+    def __init__(self, columns: list[str], delimiter: str) -> None:
+        self.schema: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
+        self._delimiter = delimiter
+
+    def attempt(self, block: bytes, numbers: Collection[str] = ()) -> pl.DataFrame | None:
+        try:
+            frame = self._read(block, numbers)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return None
+        if b'"' in block and any(frame.select((pl.all() == "").any()).row(0)):
+            frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
+        # Polars fills up short rows in silence, and takes blank lines for such; where it reads columns in
+        # groups, it does not mind long rows either.
+        doubtful = frame.width > _COLUMNS_AT_ONCE or (frame.width > 1 and frame[:, -1].null_count())
+        if doubtful and not self._is_rectangular(frame, block):
+            return None
+        return frame
+
+    def complaint(self, block: bytes) -> str:
+        try:
+            self._read(block)
+        except pl.exceptions.SchemaError:
+            # It speaks of schemas, and of parameters of its own.
+            return "too few or too many cells"
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            return reason(error)
+        return "too few cells"
+
+    def _read(self, block: bytes, numbers: Collection[str] = ()) -> pl.DataFrame:
+        schema = self.schema | dict.fromkeys(numbers, pl.Float64())
+
+        def read(columns: range | None) -> pl.DataFrame:
+            return pl.read_csv(
+                block, has_header=False, separator=self._delimiter, schema=schema, columns=columns
+            )
+
+        if len(schema) <= _COLUMNS_AT_ONCE:
+            return read(None)
+        # Polars sets some kilobytes aside for each column that it reads.
+        starts = range(0, len(schema), _COLUMNS_AT_ONCE)
+        groups = [range(at, min(at + _COLUMNS_AT_ONCE, len(schema))) for at in starts]
+        return pl.concat([read(group).shrink_to_fit() for group in groups], how="horizontal")
+
+    def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
+        """Compare the delimiters there are with those that the frame accounts for."""
+        found = int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord(self._delimiter)))
+        if b'"' in block:
+            inside = frame.select(pl.all().str.count_matches(self._delimiter, literal=True).sum())
+            found -= sum(inside.row(0))
+        return found == frame.height * (frame.width - 1)
+
+
+def _is_plain(block: bytes) -> bool:
+    """Tell whether cells are what stands between delimiters and line ends, whoever reads them.
+
+    A carriage return within a cell ends a line for some, so that cells which have one are put in quotes.
+    """
+    if b'"' in block or block.endswith(b"\r"):
+        return False
+    if b"\r" not in block:
+        return True
+    # In pieces that stay in the cache: to count both would take a tenth of the time that a row takes.
+    text = np.frombuffer(block, np.uint8)
+    returns, newlines = text[:-1], text[1:]
+    return not any(
+        ((returns[at : at + _PIECE] == ord("\r")) > (newlines[at : at + _PIECE] == ord("\n"))).any()
+        for at in range(0, returns.size, _PIECE)
+    )
+
+
+def without_blank_lines(block: bytes) -> bytes:
+    r"""Return the block without its blank lines, those inside quotes excepted.
+
+    >>> without_blank_lines(b'1,2\n\n3,"\n\n"\n')
+    b'1,2\n3,"\n\n"\n'
+    """
+    # Outside quotes are the first, third, fifth part. With a newline before it, a blank line is two of them.
+    parts = block.split(b'"')
+    parts[0] = _single_spaced(b"\n" + parts[0])[1:]
+    return b'"'.join(part if at % 2 else _single_spaced(part) for at, part in enumerate(parts))
+
+
+def _has_blank_lines(block: bytes) -> bool:
+    # Looking for b"\n\n" takes several times as long: that search stops at every line end.
+    text = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(text == ord("\n"))
+    lengths = np.diff(ends, prepend=-1)
+    return bool((lengths == 1).any() or (text[ends[lengths == 2] - 1] == ord("\r")).any())
+
+
+def _single_spaced(text: bytes) -> bytes:
+    if b"\n\r\n" in text:
+        # Not by a regular expression, which would remember every line of a run.
+        found = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(found == ord("\n"))
+        returns = ends[1:][(ends[1:] - ends[:-1] == 2) & (found[ends[1:] - 1] == ord("\r"))]
+        kept = np.ones(len(text), bool)
+        kept[returns] = kept[returns - 1] = False
+        text = found[kept].tobytes()
+    return re.sub(rb"\n\n+", b"\n", text) if b"\n\n" in text else text
+
+
+def sniffed(header: str) -> str:
+    """Return the delimiter that is commonest in the header, outside quotes."""
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(DELIMITERS, key=bare.count)
+
+
+def _header_text(blocks: RecordBlocks) -> str:
+    name = blocks.stream.name
+    blocks.skip_blank_lines()
+    record = blocks.first_record()
+    if not record.strip():
+        raise TableError(f"{name} is empty; a table begins with a line of column names.")
+    if b"\0" in record:
+        raise TableError(
+            f"{name}, line 1: a NUL byte. This is no UTF-8 text: give the format (--format) if it is "
+            f"another, or the encoding (--encoding utf-16-le, for instance)."
+        )
+    try:
+        header = record.decode()
+    except UnicodeDecodeError as error:
+        byte = record[error.start]
+        raise TableError(
+            f"{name}, line 1: byte 0x{byte:02x} in the column names is not UTF-8 text; "
+            f"{likely_encoding(byte)}."
+        ) from error
+    for beginning, what in _NO_TABLES.items():
+        if header.lstrip().lower().startswith(beginning):
+            raise TableError(f"{name} is no CSV: it begins as {what}.")
+    header = header.rstrip("\r\n")
+    if "\r" in header:
+        raise TableError(
+            f"{name}, line 1: carriage returns without newlines. Convert the line ends: "
+            f"tr '\\r' '\\n' < OLD > NEW."
+        )
+    return header
+
+
+def _names(header: str, delimiter: str, file: str) -> list[str]:
+    try:
+        records = csv.reader(io.StringIO(header, newline=""), delimiter=delimiter, strict=True)
+        names, more = next(records), next(records, None)
+    except csv.Error as error:
+        raise TableError(f"{file}, line 1: the column names cannot be read: {error}.") from error
+    if more is not None:
+        # An odd quote within a name makes what follows look like part of the header, maybe all of the rows.
+        raise TableError(
+            f"{file}, line 1: a quote in the column names is never closed. Put a name that has quotes in "
+            f"quotes, and double those inside."
+        )
+    if 2 * sum(not name.strip() for name in names) >= len(names) > 2:
+        raise TableError(
+            f"{file}, line 1: names for {sum(bool(name.strip()) for name in names)} of {len(names)} columns. "
+            f"The first line must name them all: remove titles above it."
+        )
+    seen: set[str] = set()
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            raise TableError(
+                f"{file}, line 1: column {place} has no name. "
+                + (
+                    "Name it, or remove the delimiter at the end of every line."
+                    if 1 < place == len(names)
+                    else "Name it (pandas leaves the index without one; write with index=False)."
+                )
+            )
+        if name in seen:
+            raise TableError(f"{file}, line 1: two columns are called {name!r}. Rename one.")
+        seen.add(name)
+    return names

@@ -1,0 +1,338 @@
+"""Tables to files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib.util import find_spec
+from types import TracebackType
+from typing import IO, Any, Literal, cast
+
+import polars as pl
+
+from rankad._base.files import check_output, is_stream, naming
+from rankad.io.destinations import Destination, PartFile, Pipe, Resumable
+from rankad.io.errors import TableError, blamed_on, shown
+from rankad.io.formulas import without_formulas
+from rankad.io.suffixes import compression_of, format_of
+
+__all__ = ["TableWriter", "open_output"]
+
+_TEXT = ("csv", "tsv", "jsonl")
+_COLUMNAR = ("parquet", "arrow")
+
+
+class TableWriter(ABC):
+    """A table that is written frame by frame; a context manager.
+
+    Leaving the ``with`` block without an error puts the file in its place; an error leaves what was there.
+
+    Attributes
+    ----------
+    position : Any
+        Where to start the reader: what the last `commit` of the interrupted run recorded, None if none was.
+    delimiter : str or None
+        Between the cells of CSV.
+    state : Any
+        What it recorded beside that.
+    """
+
+    delimiter: str | None = None
+
+    def __init__(self, destination: Destination) -> None:
+        self._destination = destination
+        self._columns: list[str] | None = destination.columns
+        self.position = destination.position
+        self.state = destination.state
+
+    def write(self, frame: pl.DataFrame) -> None:
+        """Append the rows of a frame; all frames have the same columns."""
+        self._check_columns(frame.columns)
+        self._write(frame)
+
+    def _check_columns(self, columns: list[str]) -> None:
+        if self._columns is None:
+            self._columns = columns
+        if columns != self._columns:
+            raise TableError(
+                f"every frame written to {self._destination.name} must have the columns {self._columns}, got "
+                f"{columns}."
+            )
+
+    def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
+        """Append rows of CSV that are text already, and further cells for each.
+
+        Parameters
+        ----------
+        lines : bytes
+            The reader's `lines`; its delimiter must be the writer's.
+        columns : list of str
+            Their columns.
+        added : polars DataFrame
+            Numbers and booleans, a row for each line.
+        """
+        raise TableError(f"{self._destination.name} does not take lines of text.")
+
+    @abstractmethod
+    def _write(self, frame: pl.DataFrame) -> None: ...
+
+    def commit(self, position: Any, state: Any = None) -> None:
+        """Make durable what has been written, and record with it where the reader is.
+
+        Parameters
+        ----------
+        position : JSON-able
+            The reader's `position`.
+        state : JSON-able
+            What else the run needs to go on, counts for instance.
+        """
+        self._destination.commit(position, state, self._columns or [])
+
+    def close(self) -> None:
+        """Finish the table and put it in its place."""
+        self._destination.finish()
+
+    def discard(self) -> None:
+        """Leave nothing, or with `resume` what was committed."""
+        self._destination.abandon()
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.discard()
+            raise
+
+
+def _check(path: str, inputs: Iterable[str | os.PathLike[str]], *, resume: bool) -> None:
+    """Raise where the output must not be written, or what is written on the way to it."""
+    inputs = list(inputs)
+    try:
+        for one in (path, f"{path}.part", f"{path}.part.json") if resume else (path,):
+            check_output(one, inputs)
+    except OSError as error:
+        raise TableError(str(error)) from error
+
+
+def open_output(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    resume: bool = False,
+    fingerprint: Any = None,
+    neutralize_formulas: bool = False,
+) -> TableWriter:
+    """Open a table for writing.
+
+    Rows go to a temporary file beside the target, which takes its place when all went well. A file that is
+    there already is replaced then.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, ``-`` for standard output. A suffix .gz or .zst compresses CSV and JSON lines.
+    format : {"csv", "tsv", "jsonl", "parquet", "arrow"} or None
+        None tells it from the name; standard output is CSV then.
+    delimiter : str or None
+        Of CSV: a comma, of TSV a tab.
+    inputs : iterable of paths
+        Files that must not be overwritten.
+    resume : bool
+        Keep what was committed in ``PATH.part`` if the run is interrupted, and go on from there if it is
+        there already. For CSV and JSON lines that are not compressed.
+    fingerprint : JSON-able
+        With `resume`: what the output depends on. It must be the same in the run that goes on.
+    neutralize_formulas : bool
+        Put a single quote before text that a spreadsheet would take for a formula: see
+        `rankad.io.formulas`. For CSV and TSV.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "scored.csv")
+    ...     with open_output(path) as table:
+    ...         table.write(pl.DataFrame({"p_value": [0.25]}))
+    ...         there = os.path.exists(path)
+    ...     pl.read_csv(path).to_dicts(), there
+    ([{'p_value': 0.25}], False)
+    """
+    path = os.fspath(path)
+    format = format or format_of(path) or ("csv" if path == "-" else None)
+    compression = compression_of(path)
+    if format not in (*_TEXT, *_COLUMNAR):
+        raise TableError(
+            f"{path} cannot be written as {format or 'a table: its suffix says nothing'}; formats are "
+            f"{', '.join((*_TEXT, *_COLUMNAR))}."
+        )
+    if neutralize_formulas and format not in ("csv", "tsv"):
+        raise TableError(f"formulas are neutralized in CSV and TSV only, and {path} is written as {format}.")
+    streams, inputs = path == "-" or is_stream(path), list(inputs)
+    if path != "-":
+        _check(path, inputs, resume=resume and not streams)
+    if resume and (streams or compression or format not in _TEXT):
+        raise TableError(f"resume needs a file of CSV or JSON lines that is not compressed, got {path}.")
+    if format in _COLUMNAR:
+        if streams or compression:
+            raise TableError(
+                f"{format} is written to plain files only, got {path}; write CSV or JSON lines there."
+            )
+        if find_spec("pyarrow") is None:
+            raise TableError(f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
+        return _ColumnarWriter(PartFile(path, inputs), format)
+    destination = (
+        Pipe(path) if streams else Resumable(path, fingerprint) if resume else PartFile(path, inputs)
+    )
+    try:
+        return _TextWriter(destination, format, delimiter, compression, neutralize_formulas)
+    except BaseException:
+        destination.abandon()
+        raise
+
+
+class _TextWriter(TableWriter):
+    """CSV and JSON lines."""
+
+    def __init__(
+        self,
+        destination: Destination,
+        format: str,
+        delimiter: str | None,
+        compression: str | None,
+        neutralize_formulas: bool,
+    ) -> None:
+        super().__init__(destination)
+        self._format, self._neutralize = format, neutralize_formulas
+        if format != "jsonl":
+            self.delimiter = delimiter or ("\t" if format == "tsv" else ",")
+        self._header_due = format != "jsonl" and destination.size == 0
+        self._file: IO[bytes] = _compressed(destination, compression)
+
+    def _write(self, frame: pl.DataFrame, quotes: Literal["necessary", "never"] = "necessary") -> None:
+        for name, kind in frame.schema.items():
+            # Polars would panic, and write about it on standard error.
+            if _holds_bytes(kind) or (self.delimiter and (kind.is_nested() or isinstance(kind, pl.Duration))):
+                raise TableError(
+                    f"{self._destination.name} cannot be written as {self._format}: column {name!r} is of "
+                    f"type {kind!s:.100}. Write Parquet or Arrow, or leave the column out."
+                )
+        # Through a buffer: given a file, polars would write past Python's own buffer.
+        buffer = io.BytesIO()
+        with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+            if self._neutralize:
+                frame = without_formulas(frame)
+            if self.delimiter is None:
+                frame.write_ndjson(buffer)
+            else:
+                frame.write_csv(
+                    buffer,
+                    separator=self.delimiter,
+                    include_header=self._header_due,
+                    quote_style=quotes,
+                )
+        self._header_due = False
+        with naming(self._destination.name):
+            self._file.write(buffer.getbuffer())
+
+    def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
+        if self.delimiter is None or self._neutralize:
+            super().write_beside(lines, columns, added)
+        self._check_columns(columns + added.columns)
+        if self._header_due:
+            self._write(pl.DataFrame(schema=columns + added.columns))
+        self._write(added.select(_as_cells(lines), pl.all()), quotes="never")
+
+    def close(self) -> None:
+        if self._file is not self._destination.file:
+            with naming(self._destination.name):
+                self._file.close()
+        super().close()
+
+
+def _holds_bytes(kind: Any) -> bool:
+    """Tell whether there are bytes in a column, or in its lists and objects."""
+    inner = getattr(kind, "inner", None)
+    fields = [field.dtype for field in getattr(kind, "fields", ())]
+    return kind == pl.Binary or any(map(_holds_bytes, fields + ([inner] if inner is not None else [])))
+
+
+def _as_cells(lines: bytes) -> pl.Series:
+    """Return each line as one cell, its end left out; no line may have a NUL."""
+    schema = {"": pl.String()}
+    return pl.read_csv(lines, has_header=False, separator="\0", quote_char=None, schema=schema).to_series()
+
+
+class _ColumnarWriter(TableWriter):
+    """Parquet and Arrow."""
+
+    def __init__(self, destination: Destination, format: str) -> None:
+        super().__init__(destination)
+        self._format = format
+        self._schema: pl.Schema | None = None
+        self._writer: Any = None
+
+    def _write(self, frame: pl.DataFrame) -> None:
+        if self._schema is None:
+            self._schema = frame.schema
+            # Polars would panic, and write about it on standard error.
+            for name in frame.columns:
+                if "\0" in name:
+                    raise TableError(
+                        f"{self._destination.name} cannot be written as {self._format}: the column name "
+                        f"{shown(name)} has a NUL character. Rename it."
+                    )
+        with blamed_on(f"{self._destination.name}: a column changed its type from one batch to another"):
+            frame = frame.cast(self._schema)
+        with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+            rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+            if self._writer is None:
+                self._writer = self._opened(rows.schema)
+            self._writer.write_table(rows)
+
+    def _opened(self, schema: Any) -> Any:
+        import pyarrow.parquet
+
+        if self._format == "parquet":
+            return pyarrow.parquet.ParquetWriter(self._destination.file, schema, compression="zstd")
+        return pyarrow.ipc.new_file(self._destination.file, schema)
+
+    def close(self) -> None:
+        if self._writer is None:
+            raise TableError(f"{self._destination.name}: no frame was written; a table needs columns.")
+        with naming(self._destination.name):
+            self._writer.close()
+        super().close()
+
+    def discard(self) -> None:
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.close()
+        super().discard()
+
+
+def _compressed(destination: Destination, compression: str | None) -> IO[bytes]:
+    if compression == "gzip":
+        return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=destination.file, mtime=0))
+    if compression == "zstd":
+        try:
+            import zstandard
+        except ImportError as error:
+            raise TableError(
+                f"{destination.name} needs zstd; pip install zstandard, or write .gz."
+            ) from error
+        return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(destination.file, closefd=False))
+    return destination.file

@@ -1,0 +1,156 @@
+"""Parquet files to frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from rankad.io.arrow import frame_of, small_parts
+from rankad.io.arrow_columns import check_types
+from rankad.io.errors import TableError, blamed_on
+from rankad.io.reader import TableReader, checked_start
+
+__all__ = ["ParquetReader"]
+
+_GUESSED_WIDTH = 8
+# Pages are read one by one; else pyarrow holds whole row groups, of which a file may have one only.
+_BUFFER_BYTES = 1 << 20
+# Texts of a dictionary that has more bytes than this are read once, not for each row that has them.
+_LONG_DICTIONARY = 1 << 20
+# A row group that takes more bytes than this and is so many times as large as the file is there to harm.
+_MOST_PACKED, _PACKED = 64 << 20, 100
+
+
+class ParquetReader(TableReader):
+    """Rows of a Parquet file.
+
+    Read by pyarrow: polars ends the process if a damaged file promises a large column, and holds whole row
+    groups.
+
+    Parameters
+    ----------
+    path : str
+    size : int
+        Of the file, in bytes.
+    batch_bytes : int
+    start : mapping or None
+        A `position`.
+    """
+
+    unit = "rows"
+    format = "parquet"
+
+    def __init__(self, path: str, *, size: int, batch_bytes: int, start: Mapping[str, Any] | None) -> None:
+        try:
+            import pyarrow.parquet
+        except ImportError as error:
+            raise TableError(
+                f"{path} is a Parquet file; pip install pyarrow to read it, or save CSV."
+            ) from error
+        self.name = path
+        self.total: int
+        self.rows = checked_start(start, self.format, "rows")["rows"]
+        with blamed_on(self._blame):
+            self._file: Any = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+            self._long = self._long_texts()
+            if self._long:
+                self._file.close()
+                self._file = pyarrow.parquet.ParquetFile(
+                    path, pre_buffer=False, buffer_size=_BUFFER_BYTES, read_dictionary=self._long
+                )
+            self.columns = list(self._file.schema_arrow.names)
+            self.total = self._file.metadata.num_rows
+        if len(set(self.columns)) < len(self.columns) or not self.columns:
+            raise TableError(f"{path} has no columns, or two of the same name. Rename one.")
+        check_types(self._file.schema_arrow, path)
+        if not 0 <= self.rows <= self.total:
+            raise TableError(f"{path} has {self.total:,} rows and no row {self.rows:,}. Start over.")
+        self._batch_bytes = batch_bytes
+        unpacked = self._checked_unpacked(size)
+        width = max(_GUESSED_WIDTH * len(self.columns), max(size, unpacked) // max(self.total, 1))
+        with blamed_on(self._blame):
+            self._frames = self._pieces(max(1, batch_bytes // width), self.rows)
+
+    def _long_texts(self) -> list[str]:
+        """Name the columns of text with a large dictionary: read row by row, they may have any size."""
+        from pyarrow import types
+
+        about, long = self._file.metadata, set[str]()
+        texts = {
+            field.name
+            for field in self._file.schema_arrow
+            if types.is_string(field.type) or types.is_binary(field.type)
+        }
+        for at in range(about.num_columns if texts else 0):
+            for group in range(about.num_row_groups):
+                chunk = about.row_group(group).column(at)
+                if chunk.path_in_schema not in texts:
+                    break
+                if any("DICTIONARY" in encoding for encoding in chunk.encodings) and (
+                    chunk.total_uncompressed_size > _LONG_DICTIONARY
+                ):
+                    long.add(chunk.path_in_schema)
+                    break
+        return sorted(long)
+
+    def _checked_unpacked(self, size: int) -> int:
+        """Return how many bytes there are when unpacked; raise for rows that are longer than a batch.
+
+        A page is unpacked as a whole, and a few bytes can be a page of any size.
+        """
+        about, unpacked = self._file.metadata, 0
+        for at in range(about.num_row_groups):
+            group = about.row_group(at)
+            unpacked += max(0, group.total_byte_size)
+            if group.total_byte_size > max(self._batch_bytes * group.num_rows, _LONG_DICTIONARY):
+                raise TableError(
+                    f"{self.name}: rows of {group.total_byte_size // max(1, group.num_rows):,} bytes, and no "
+                    f"row may be longer than {self._batch_bytes:,} (batch_bytes). Leave out the long texts."
+                )
+            if group.total_byte_size > max(_PACKED * size, _MOST_PACKED):
+                raise TableError(
+                    f"{self.name}, of {size:,} bytes, holds {group.total_byte_size:,} in one row group. If "
+                    f"that is right, write it with smaller row groups, or without compression."
+                )
+        return unpacked
+
+    @property
+    def _blame(self) -> str:
+        return f"{self.name} cannot be read as Parquet (is it damaged or cut off?)"
+
+    @property
+    def done(self) -> int:
+        """Rows read."""
+        return self.rows
+
+    def _next_batch(self) -> pl.DataFrame | None:
+        with blamed_on(self._blame):
+            frame = next(self._frames, None)
+        if frame is None and self.rows != self.total:
+            raise TableError(f"{self._blame}: {self.rows:,} of {self.total:,} rows could be read.")
+        return frame
+
+    def _pieces(self, n_rows: int, skip: int) -> Iterator[pl.DataFrame]:
+        about = self._file.metadata
+        groups = list(range(about.num_row_groups))
+        while groups and skip >= about.row_group(groups[0]).num_rows:
+            skip -= about.row_group(groups.pop(0)).num_rows
+        for batch in self._file.iter_batches(batch_size=n_rows, row_groups=groups):
+            batch.validate(full=True)
+            begin = min(skip, batch.num_rows)
+            skip -= begin
+            for part in small_parts(batch.slice(begin), self._long, self._batch_bytes):
+                yield frame_of(self._decoded(part), self.name)
+
+    def _decoded(self, batch: Any) -> Any:
+        for name in self._long:
+            at = batch.schema.get_field_index(name)
+            batch = batch.set_column(at, name, batch.column(at).dictionary_decode())
+        return batch
+
+    def close(self) -> None:
+        """Close the file."""
+        self._frames = iter(())
+        self._file.close()

@@ -1,0 +1,140 @@
+"""What all readers of tables have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import polars as pl
+
+from rankad.io.errors import TableError
+
+__all__ = ["Position", "TableReader"]
+
+Position = dict[str, Any]
+
+# Those of polars end a few thousand years later.
+_YEARS = (-250_000, 250_000)
+_FIRST_DAY, _LAST_DAY = (365 * years for years in _YEARS)
+_UNITS_A_DAY = {"day": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+class TableReader(ABC):
+    """A table, batch by batch: iterate over it for polars frames.
+
+    Attributes
+    ----------
+    name : str
+        Where the table comes from, for messages.
+    format : str
+        One of "csv", "tsv", "jsonl" (arrays of objects, too), "parquet", "arrow", "npy", "npz", "excel".
+    columns : list of str
+        Names of the columns, the same in every batch.
+    delimiter : str or None
+        Between the cells of CSV.
+    total : int or None
+        Size of the table in `unit`, None if it cannot be known (standard input).
+    unit : str
+        "bytes" or "rows", of `total` and `done`.
+    compressed : bool
+        Whether offsets in its `position` are of other bytes than those of the file: decompressed, or recoded.
+    rows : int
+        Rows handed out so far, with those before the start.
+    rows_before : int
+        Rows before those of the last batch; they number its rows in messages.
+    typed : bool
+        Whether types of columns mean something. In CSV all cells are text.
+    unused : sequence of str
+        Names of further arrays in the file, which are not read.
+    lines : bytes or None
+        The last batch as it stands in a CSV file, if there every line is a row.
+    numbers : collection of str
+        To be set before the first batch: columns of CSV that may come as numbers, which is faster than to
+        parse their text later. They do where their text is still to be found in `lines`.
+    """
+
+    name: str
+    format: str
+    columns: list[str]
+    delimiter: str | None = None
+    total: int | None
+    unit: str
+    compressed: bool = False
+    rows: int = 0
+    rows_before: int = 0
+    typed: bool = True
+    unused: Sequence[str] = ()
+    lines: bytes | None = None
+    numbers: Collection[str] = ()
+
+    @property
+    @abstractmethod
+    def done(self) -> int:
+        """How much has been read, in `unit`."""
+
+    @property
+    def position(self) -> Position:
+        """Where the next batch begins, to be passed as ``open_table(..., start=position)``; JSON-able."""
+        return {"format": self.format, "rows": self.rows}
+
+    @abstractmethod
+    def _next_batch(self) -> pl.DataFrame | None:
+        """Return the next rows, None at the end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+    def __iter__(self) -> TableReader:
+        return self
+
+    def __next__(self) -> pl.DataFrame:
+        frame = self._next_batch()
+        while frame is not None and not frame.height:
+            frame = self._next_batch()
+        if frame is None:
+            self.close()
+            raise StopIteration
+        check_dates(frame, self.name)
+        self.rows_before = self.rows
+        self.rows += frame.height
+        return frame
+
+    def __enter__(self) -> TableReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def check_dates(frame: pl.DataFrame, table: str) -> None:
+    """Raise for a date that polars cannot write; it would panic, and write about that."""
+    for name, kind in frame.schema.items():
+        if kind == pl.Date or isinstance(kind, pl.Datetime):
+            days = frame[name].to_physical()
+            unit = _UNITS_A_DAY[getattr(kind, "time_unit", "day")]
+            least, most = days.min(), days.max()
+            if most is not None and not _FIRST_DAY * unit <= least <= most < _LAST_DAY * unit:  # type: ignore[operator]
+                raise TableError(
+                    f"{table}: column {name!r} has a date beyond the years {_YEARS[0]:,} to {_YEARS[1]:,}; "
+                    f"correct it, or leave the column out."
+                )
+
+
+def checked_start(start: Mapping[str, Any] | None, format: str, *counts: str) -> dict[str, int]:
+    """Return the counts of a position, zeros for None, or raise for one of another file."""
+    if start is None:
+        return dict.fromkeys(counts, 0)
+    if not isinstance(start, Mapping) or start.get("format") != format:
+        raise TableError(f"start must be a position in a table of format {format!r}, got {start!r:.200}.")
+    found = {}
+    for count in counts:
+        value = start.get(count)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+            raise TableError(f"start must have a whole number {count!r}, got {value!r:.200}.")
+        found[count] = value
+    return found

@@ -1,0 +1,206 @@
+"""The scorer that landmarks make: ``g(x) = sum_l a_l k(x, z_l)``, with the RBF kernel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankad._base.arrays import Floats
+from rankad._base.threads import in_blocks, made_once
+from rankad._loops.simd import NEAREST, UNIT, in_groups, kernel_scores
+
+__all__ = ["FAR_REACH", "KernelScorer"]
+
+# Beyond this many bandwidths from every landmark the kernel is below 2e-7: the far field.
+FAR_REACH = 4.0
+# Float32 is good enough where rounding cannot move a score by more than this share of what tells the scores
+# of landmarks apart, their standard deviation. (It moves them by a thousandth of that, mostly.)
+_GOOD_ENOUGH = 0.01
+# Coefficients beyond this, and beyond one over it, are left to float64: float32 has no such numbers.
+_SMALL_SINGLE = 1e-20
+# Fewer rows than this are not worth a second thread; a block is of so many numbers.
+_FEW, _BLOCK = 4_096, 2**18
+# So many columns are sorted at a time.
+_SORTED = 4_096
+_NO_LIMITS = (np.empty(0), np.empty(0), np.empty(0))
+# Beyond this a landmark may as well be anywhere (an infinite coordinate would have no distance to itself),
+# and a distance is as good as infinite.
+_FARTHEST = {np.float32: 1e30, np.float64: 1e300}
+
+
+@dataclass(frozen=True)
+class KernelScorer:
+    """``g(x) = sum_l a_l exp(-|(x - z_l) / width|^2)``, continued downward in the far field.
+
+    Attributes
+    ----------
+    landmarks : ndarray of shape (s, d)
+    coefficients : ndarray of shape (s,)
+    widths : ndarray of shape (d,)
+        The bandwidth along each column.
+    far_field : bool
+        Whether the score goes on falling where g has died away. Beyond `FAR_REACH` bandwidths of every
+        landmark g is zero to six digits and cannot tell far from farther. What is subtracted is the mean
+        distance to the three nearest landmarks (or, where it is less, three times that to the nearest), in
+        bandwidths beyond that reach.
+    limits : tuple of three ndarrays of shape (d,), optional
+        A low and a high limit and a unit for every column: by how many units a row lies outside, in the
+        column where that is most, is subtracted too.
+    single : bool
+        Whether to compute in float32, at twice the speed; see `rounding`.
+    """
+
+    landmarks: Floats
+    coefficients: Floats
+    widths: Floats
+    far_field: bool = True
+    limits: tuple[Floats, Floats, Floats] | None = None
+    single: bool = False
+
+    def score(self, rows: Floats, *, far_widths: Floats | None = None, n_jobs: int | None = None) -> Floats:
+        """Return the scores of rows; each row's depends on that row alone, to the last bit.
+
+        A row that is not all finite numbers scores NaN.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, d)
+        far_widths : ndarray of shape (d,), optional
+            The unit of far-field distances, where it is not the scorer's own `widths`.
+        n_jobs : int, optional
+            Threads; it changes the time taken and nothing else.
+        """
+        if self.far_field and far_widths is not None:
+            silenced = replace(self, coefficients=np.zeros_like(self.coefficients), widths=far_widths)
+            heard = replace(self, far_field=False, limits=None)
+            scores = heard.score(rows, n_jobs=n_jobs)
+            # What it was laid out as is no longer needed.
+            del heard
+            return scores + silenced.score(rows, n_jobs=n_jobs)
+        layout, limits = self._layout, self.limits or _NO_LIMITS
+        reach = FAR_REACH if self.far_field else math.inf
+        scores = np.empty(len(rows))
+
+        def block(begin: int, end: int) -> None:
+            part = np.ascontiguousarray(rows[begin:end], dtype=np.float64)
+            if not part.flags.writeable:
+                # Else all would be compiled once more, for arrays that cannot be written to.
+                part = part.copy()
+            kernel_scores(part, *layout, reach, *limits, scores[begin:end])
+
+        if len(rows) <= _FEW:
+            block(0, len(rows))
+        else:
+            in_blocks(block, len(rows), max(_FEW, _BLOCK // rows.shape[1]), n_jobs, few=_FEW)
+        if self.far_field and not scores.min(initial=0.0) > -math.inf:
+            self._bring_back(scores, rows)
+        return scores
+
+    def _bring_back(self, scores: Floats, rows: Floats) -> None:
+        """Give rows at distances that overflowed the score they have in float64, or the least there is."""
+        lost = np.flatnonzero(scores == -math.inf)
+        if self.single:
+            scores[lost] = replace(self, single=False).score(rows[lost])
+        else:
+            scores[lost] = -_FARTHEST[np.float64]
+
+    @property
+    def rounding(self) -> float:
+        """By how much at most rounding puts g off, at any row.
+
+        ``u sum_l |a_l| (b R_l + 0.4 d + s / w + 16)`` over the s landmarks with a coefficient, where R_l is
+        the distance of landmark l from the median one, in bandwidths. For float32, u is 2^-24, w 16 and b
+        1.8; for float64, 2^-53, 8 and 3.6. Coordinates are off by once or twice u, which moves a distance by
+        as much of R_l and of itself, and its kernel value by no more than 0.86 times that; d terms make a
+        distance, s / w a lane's sum, and the power and the sum over lanes take the rest.
+        """
+        d, heard = self.landmarks.shape[1], self.coefficients != 0
+        u, width, roundings = (2.0**-24, 16, 1.8) if self.single else (2.0**-53, 8, 3.6)
+        factors = roundings * self._from_center()[heard] + 0.4 * d + np.count_nonzero(heard) / width + 16
+        return float(u * np.abs(self.coefficients[heard]) @ factors)
+
+    def _from_center(self) -> Floats:
+        """Return the distances of landmarks from the median one, in bandwidths."""
+        with np.errstate(over="ignore"):
+            gaps = (self.landmarks - self._layout.center) / self.widths
+            return np.asarray(np.linalg.norm(gaps, axis=1))
+
+    def quickest(self) -> KernelScorer:
+        """Return the same scorer in float32 where that is good enough, else in float64.
+
+        Good enough is a `rounding`, and a rounding of distances from landmarks, of at most a hundredth of the
+        standard deviation of the scores of the landmarks. Where large coefficients cancel, as at wide
+        bandwidths, it is not.
+        """
+        single, double = replace(self, single=True), replace(self, single=False)
+        sizes = np.abs(self.coefficients)
+        if not _SMALL_SINGLE < sizes.max(initial=0.0) < 1 / _SMALL_SINGLE:
+            return double
+        own = replace(double, far_field=False, limits=None).score(self.landmarks)
+        of_distances = NEAREST * 2.0**-22 * double._from_center().max() if self.far_field else 0.0
+        off = max(single.rounding, of_distances)
+        return single if off <= _GOOD_ENOUGH * own.std() else double
+
+    @made_once
+    def _layout(self) -> _Layout:
+        dtype = np.float32 if self.single else np.float64
+        return _lay_out(self.landmarks, self.coefficients, self.widths, dtype)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class _Layout(NamedTuple):
+    """A scorer as `kernel_scores` reads it.
+
+    Attributes
+    ----------
+    center : ndarray of shape (d,)
+        The median landmark: with a common offset gone, scaling first and subtracting after costs no digits.
+    scale : ndarray of shape (d,)
+        One over `UNIT` bandwidths.
+    landmarks : ndarray of shape (groups, d, lanes)
+        Those with a coefficient.
+    coefficients : ndarray of shape (groups * lanes,)
+    silent : ndarray of shape (groups, d, lanes)
+        The landmarks without. They count for far distances only.
+    n_nearest : int
+        To how many landmarks distances are averaged.
+    """
+
+    center: Floats
+    scale: Floats
+    landmarks: NDArray[Any]
+    coefficients: NDArray[Any]
+    silent: NDArray[Any]
+    n_nearest: int
+
+
+def _middle(rows: Floats) -> Floats:
+    """Return the upper median of every column, some columns at a time."""
+    found = np.empty(rows.shape[1])
+    for begin in range(0, rows.shape[1], _SORTED):
+        some = slice(begin, begin + _SORTED)
+        found[some] = np.sort(rows[:, some], axis=0)[len(rows) // 2]  # np.median takes three times as long
+    return found
+
+
+def _lay_out(landmarks: Floats, coefficients: Floats, widths: Floats, dtype: Any) -> _Layout:
+    center = _middle(landmarks)
+    scale = 1.0 / (UNIT * widths)
+    farthest = _FARTHEST[dtype]
+    with np.errstate(over="ignore"):
+        # In place: there may be very many columns.
+        scaled = landmarks - center
+        scaled *= scale
+        np.clip(scaled, -farthest, farthest, out=scaled)
+    heard = coefficients != 0
+    groups = in_groups(scaled[heard], dtype)
+    padded = np.zeros(groups.shape[0] * groups.shape[2], dtype=dtype)
+    padded[: np.count_nonzero(heard)] = coefficients[heard]
+    silent = in_groups(scaled[~heard], dtype)
+    return _Layout(center, scale, groups, padded, silent, min(NEAREST, len(landmarks)))

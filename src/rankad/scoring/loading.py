@@ -1,0 +1,77 @@
+"""A model file to a detector on tables, whichever kind was saved."""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from rankad.detectors.table import TableDetector
+from rankad.io.errors import TableError
+from rankad.modelfile import load
+from rankad.tables import TableEncoder
+from rankad.tables.encoded_columns import NumberColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankad.detectors import KLPE, EpsilonLPE, RankAD
+    from rankad.modelfile import ModelCard
+
+__all__ = ["as_saved", "for_table", "load_for", "threads"]
+
+_MOST_THREADS = 64
+
+
+def load_for(path: Path, columns: Sequence[str], jobs: int | None) -> TableDetector:
+    """Load a model to score a table with these columns."""
+    if not path.exists():
+        raise TableError(f"There is no model file {path}; make one with rankad fit TABLE --model {path}")
+    found = load(path)
+    detector = found if isinstance(found, TableDetector) else for_table(found, columns)
+    detector.detector_.n_jobs = threads(jobs)
+    return detector
+
+
+def for_table(detector: RankAD | KLPE | EpsilonLPE, columns: Sequence[str]) -> TableDetector:
+    """Return a detector fitted on an array as one on tables of numbers; a missing value is strange to it.
+
+    Columns are matched by name where it was fitted with names. Else the table must have as many as the array.
+    """
+    names = getattr(detector, "feature_names_in_", None)
+    if names is None and len(columns) != detector.n_features_in_:
+        raise TableError(
+            f"the model was fitted on an array of {detector.n_features_in_} columns without names, but the "
+            f"table has {len(columns)}; give a table of those columns alone, in their order."
+        )
+    # What stands for a missing value does not matter: the row gets the least score.
+    fillers = detector.scaling_.center.tolist()
+    used = tuple(
+        NumberColumn(str(name), filler, 0.0, 1.0, missing=False, constant=False)
+        for name, filler in zip(columns if names is None else names, fillers, strict=True)
+    )
+    encoder = TableEncoder(used, ids=(), dropped=(), n_rows=detector.n_samples_fit_, n_alone=0)
+    # It gets arrays from now on, and would warn that these have no names.
+    plain = copy.copy(detector)
+    plain.__dict__.pop("feature_names_in_", None)
+    return TableDetector.of_parts(encoder, plain)
+
+
+def as_saved(detector: TableDetector, card: ModelCard) -> TableDetector | RankAD | KLPE | EpsilonLPE:
+    """Return the detector in the form that it was loaded from."""
+    if card.kind == "TableDetector":
+        return detector
+    inner = cast("RankAD | KLPE | EpsilonLPE", detector.detector_)
+    if card.columns:
+        inner.feature_names_in_ = np.array(card.columns, dtype=object)
+    return inner
+
+
+def threads(jobs: int | None) -> int:
+    """Return as many threads as asked for, within reason, or as there are cores to run on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # The system may not start as many as one can ask for, and answers do not depend on their number.
+    return cores if jobs is None else min(jobs, max(cores, _MOST_THREADS))
