@@ -140,17 +140,17 @@ CLOSED = {
     "output for rows": (
         ("score", "new", "--model", "model"),
         ">&-",
-        "rankad: standard output is closed; send it to a file or a pipe, or name a file to write to.\n",
+        "rankad: standard output is closed; redirect it to a file or a pipe, or name a file.\n",
     ),
     "output for words": (
         ("inspect", "model"),
         ">&-",
-        "rankad: standard output: it is closed; send it to a file or a pipe, or write to --out FILE\n",
+        "rankad: standard output: it is closed; redirect it to a file or a pipe, or use --out FILE\n",
     ),
     "output for JSON": (
         ("inspect", "model", "--json"),
         ">&-",
-        "rankad: standard output: it is closed; send it to a file or a pipe, or write to --out FILE\n",
+        "rankad: standard output: it is closed; redirect it to a file or a pipe, or use --out FILE\n",
     ),
     "all but errors": (
         ("score", "-", "--model", "model"),

@@ -76,7 +76,7 @@ def ran(work, sent="SIGTERM"):
 def test_a_signal_that_python_drops_or_hides_ends_the_run(work):
     done = ran(work)
     assert (done.returncode, done.stdout) == (143, "")
-    assert done.stderr == "rankad: told to end; no file was changed\n"
+    assert done.stderr == "rankad: terminated; no file was changed\n"
 
 
 def test_an_interruption_is_told_from_an_order_to_end():
@@ -87,4 +87,4 @@ def test_an_interruption_is_told_from_an_order_to_end():
 def test_cleaning_up_is_not_interrupted_again():
     done = ran(CLEANS_UP)
     assert (done.returncode, done.stdout) == (143, "cleaned up\n")
-    assert done.stderr == "rankad: told to end; no file was changed\n"
+    assert done.stderr == "rankad: terminated; no file was changed\n"

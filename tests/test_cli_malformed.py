@@ -132,7 +132,7 @@ def run(capture, place, *arguments, out=None, before=None):
     assert errors[0].startswith("rankad: ")
     assert len(errors[0]) < LONGEST_LINE
     # What nobody foresaw.
-    assert "--verbose shows the trace" not in errors[0]
+    assert "--verbose shows the traceback" not in errors[0]
     assert said.out == ""
     assert there == (set() if before is None else {out.name})
     assert before is None or out.read_bytes() == before

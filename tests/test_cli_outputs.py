@@ -140,7 +140,7 @@ def test_what_a_killed_run_left_is_cleared_by_the_next(copies, capsys, tmp_path,
     out = tmp_path / ("out.html" if command == "report" else "out.csv")
     # A run that is killed cannot clear up, and its process is gone.
     monkeypatch.setattr("os.getpid", lambda: 2**22 + 1)
-    monkeypatch.setattr("rankad._base.files.UnfinishedFile.abandon", lambda self: None)
+    monkeypatch.setattr("rankad._base.files.AtomicFile.discard", lambda self: None)
     monkeypatch.setattr(
         "rankad._base.files.put_in_place", lambda *_: (_ for _ in ()).throw(OSError("killed"))
     )
@@ -167,7 +167,7 @@ def test_the_demonstration_writes_over_nothing_but_its_own(capsys, tmp_path):
     theirs.write_text("a,b\n1,2\n")
     said = call(capsys, "demo", "--out", tmp_path)
     assert said.status == 1
-    assert f"{theirs} was there before and is not the demo's; name another folder." in said.err
+    assert f"{theirs} exists and is not from the demo; name another folder." in said.err
     assert theirs.read_text() == "a,b\n1,2\n"
     assert [path.name for path in tmp_path.iterdir()] == ["normal.csv"]
 
@@ -179,7 +179,7 @@ def test_the_demonstration_does_not_wait_for_a_pipe(capsys, tmp_path):
     with open_at_both_ends(tmp_path / "new.csv"):
         said = call(capsys, "demo", "--out", tmp_path)
     assert said.status == 1
-    assert "new.csv was there before and is not the demo's" in said.err
+    assert "new.csv exists and is not from the demo" in said.err
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def test_a_signal_ends_the_run_and_leaves_nothing(files, tmp_path, sent, status)
     process.send_signal(sent)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (status, b"")
-    what = b"interrupted" if sent == signal.SIGINT else b"told to end"
+    what = b"interrupted" if sent == signal.SIGINT else b"terminated"
     assert err == b"rankad: " + what + b"; no file was changed\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -100,7 +100,7 @@ def test_a_fit_on_several_threads_that_is_told_to_end_does_so(files, tmp_path):
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (143, b""), err
         assert b"Traceback" not in err
-        assert err.endswith(b"rankad: told to end; no file was changed\n")
+        assert err.endswith(b"rankad: terminated; no file was changed\n")
     assert model.read_bytes() == files.model.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.rankad", "t.csv"]
 

@@ -16,9 +16,9 @@ from scipy.stats import false_discovery_control
 import rankad
 from cli_cases import QUICK, call, cells, make_files, read_text
 from rankad import RankAD
-from rankad.cli import scoring
 from rankad.io import files as table_files
 from rankad.io.files import open_table
+from rankad.scoring import files as scoring
 
 
 @pytest.fixture(scope="module")
@@ -383,9 +383,9 @@ def interrupted_after(monkeypatch, n_batches):
     """Interrupt scoring once, after so many batches."""
     scan = scoring.scan
 
-    def some(*arguments):
-        for at, batch in enumerate(scan(*arguments)):
-            if at == n_batches and arguments[-1] == "Scoring":
+    def some(*arguments, **named):
+        for at, batch in enumerate(scan(*arguments, **named)):
+            if at == n_batches:
                 raise KeyboardInterrupt
             yield batch
 
@@ -401,7 +401,10 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(files, capsys, tmp_path, m
     as_before = interrupted_after(monkeypatch, 4)
     said, out = score(capsys, files, tmp_path, *options, "--resume", out=f"out.{suffix}")
     assert said.status == 130
-    assert said.err == "rankad: interrupted; what is finished is kept, the same command goes on from there\n"
+    assert (
+        said.err
+        == "rankad: interrupted; finished parts are kept, and the same command continues from there\n"
+    )
     assert not out.exists()
     as_before()
     said, out = score(capsys, files, tmp_path, *options, "--resume", out=f"out.{suffix}")

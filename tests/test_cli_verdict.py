@@ -167,7 +167,7 @@ def test_reasons_are_bounded_and_say_so(files, hot, capsys, tmp_path, monkeypatc
     with open(out, newline="") as file:
         reasons = [row["rankad_reason"] for row in csv.DictReader(file)]
     assert all("bearing_c" in reason for reason in reasons[:7])
-    assert set(reasons[7:]) == {"not looked for: 7 alarms before this one have reasons"}
+    assert set(reasons[7:]) == {"not explained: 7 alarms before this one have reasons"}
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -239,7 +239,7 @@ def test_rows_that_are_not_there_are_told(files, capsys, tmp_path):
     table = tmp_path / "bare.csv"
     read_text(files.new).drop("reading").write_csv(table)
     said = call(capsys, "explain", table, "--model", files.model, "--row", "R9")
-    assert "--row R9 is no row number, and " in said.err
+    assert "--row R9 is not a row number, and " in said.err
     assert "lacks the id column 'reading'" in said.err
     assert explained(capsys, files, "--row", "9", table=table) == [(9, None)]
 

@@ -62,7 +62,7 @@ def test_memory_is_noticed():
         ("t.csv is empty.\n", ["an error that does not begin with 'rankad: '"]),
         ("rankad: no space left.\n", ["an error that names no file"]),
         (f"rankad: t.csv {'x' * 2000}\n", ["an error of 2,014 characters"]),
-        ("rankad: t.csv: oops (--verbose shows the trace)\n", ["an error that nobody foresaw"]),
+        ("rankad: t.csv: oops (--verbose shows the traceback)\n", ["an error that nobody foresaw"]),
         ("Traceback (most recent call last):\n  ...\n", ["a Python traceback"]),
         ("thread '<unnamed>' panicked at src/lib.rs\n", ["a Rust panic on standard error"]),
         ("rankad: t.csv \x1b[2J\n", ["a control character on the screen"]),

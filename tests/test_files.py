@@ -6,7 +6,7 @@ import pytest
 
 from cli_cases import call, make_files
 from rankad import TableDetector
-from rankad._base.files import UnfinishedFile
+from rankad._base.files import AtomicFile
 from rankad.io.files import TableError, open_output
 
 
@@ -18,12 +18,12 @@ def files(tmp_path_factory):
 def test_what_became_an_input_meanwhile_is_not_replaced(tmp_path):
     table, target = tmp_path / "t.csv", tmp_path / "out.csv"
     table.write_text("the only copy")
-    unfinished = UnfinishedFile(target, [table])
+    unfinished = AtomicFile(target, [table])
     unfinished.file.write(b"rows")
     os.link(table, target)
     with pytest.raises(FileExistsError, match=r"out\.csv is also read from"):
         unfinished.finish()
-    unfinished.abandon()
+    unfinished.discard()
     assert table.read_text() == "the only copy"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "t.csv"]
 
@@ -31,11 +31,11 @@ def test_what_became_an_input_meanwhile_is_not_replaced(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name here")
 def test_what_became_a_pipe_meanwhile_is_not_replaced(tmp_path):
     target = tmp_path / "out.csv"
-    unfinished = UnfinishedFile(target)
+    unfinished = AtomicFile(target)
     os.mkfifo(target)
     with pytest.raises(FileExistsError, match="is a device or a pipe"):
         unfinished.finish()
-    unfinished.abandon()
+    unfinished.discard()
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
     assert target.is_fifo()
 
@@ -75,7 +75,7 @@ def test_a_scored_table_does_not_replace_its_input_that_came_in_its_place(tmp_pa
 def test_a_part_that_no_run_left_is_not_cut_off(tmp_path):
     part, out = tmp_path / "out.csv.part", tmp_path / "out.csv"
     part.write_text("half of a download")
-    with pytest.raises(TableError, match=r"out\.csv\.part is there already, without a journal"):
+    with pytest.raises(TableError, match=r"out\.csv\.part exists already, without a journal"):
         open_output(out, resume=True, fingerprint={})
     assert part.read_text() == "half of a download"
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv.part"]

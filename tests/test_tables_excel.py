@@ -110,7 +110,7 @@ def test_the_only_sheet_that_is_not_empty_is_taken(tmp_path):
     ("sheets", "said"),
     [
         ({"S": []}, "sheet 'S' is empty; a table begins with a row of column names"),
-        ({"S": [], "T": []}, "has no sheet with anything in it"),
+        ({"S": [], "T": []}, "t.xlsx are empty"),
         (
             {"S": [["Report of May"], [], ["a", "b"], [1, 2]]},
             "sheet 'S': column 2 has no name in the first row",
@@ -224,14 +224,14 @@ def repacked(path, old, new, part="xl/worksheets/sheet1.xml"):
     [
         (
             b'<row r="1000000"><c r="BH1000000"><v>1</v></c></row>',
-            "to row 1,000,000 and column 60, more than",
+            "to row 1,000,000 and column 60;",
         ),
-        (b"<row r=\"9\"><c x=\" r='A1' >\" r='XFD9000'/></row>", "to row 9,000 and column 16,384, more than"),
-        (b'<x:row r="9000"><x:c r="XFD9000"/></x:row>', "to row 9,000 and column 16,384, more than"),
+        (b"<row r=\"9\"><c x=\" r='A1' >\" r='XFD9000'/></row>", "to row 9,000 and column 16,384;"),
+        (b'<x:row r="9000"><x:c r="XFD9000"/></x:row>', "to row 9,000 and column 16,384;"),
         (b'<row r="9000">' + b"<c/>" * 9_000 + b'<x r="A1"/>' * 9_000 + b"</row>", "9,000 and column 9,000"),
-        (b'<row r="9"><c r="ZZZZZZZZ9"><v>1</v></c></row>', "'ZZZZZZZZ9' is no place of a cell or row"),
-        (b'<row r="9"><c r="A99999999999"/></row>', "'99999999999' is no place of a cell or row"),
-        (b'<row r="99999999999"><c r="A9"/></row>', "'99999999999' is no place of a cell or row"),
+        (b'<row r="9"><c r="ZZZZZZZZ9"><v>1</v></c></row>', "'ZZZZZZZZ9' is not a cell or row reference"),
+        (b'<row r="9"><c r="A99999999999"/></row>', "'99999999999' is not a cell or row reference"),
+        (b'<row r="99999999999"><c r="A9"/></row>', "'99999999999' is not a cell or row reference"),
     ],
 )
 def test_few_bytes_cannot_stand_for_many_cells(tmp_path, rows, said):
@@ -248,7 +248,7 @@ def test_few_bytes_cannot_stand_for_many(tmp_path, part):
     path = workbook(tmp_path / "t.xlsx", {"S": [["a"], [1], [2]]})
     end = b"</sheetData>" if "sheet1" in part else b"</sst>"
     bad = repacked(path, end, b" " * (50 << 20) + end, part)
-    with pytest.raises(TableError, match=r"or more than 48 MiB and more than 50 times its size"):
+    with pytest.raises(TableError, match=r"or more than 48 MiB and 50 times its size"):
         read(bad)
     good = repacked(path, end, b" " * (1 << 20) + end, part)
     assert read(good)["a"].to_list() == [1, 2]
@@ -257,7 +257,7 @@ def test_few_bytes_cannot_stand_for_many(tmp_path, part):
 def test_an_archive_in_gzip_is_not_unpacked_without_limit(tmp_path):
     path = tmp_path / "t.xlsx"
     path.write_bytes(gzip.compress(b"PK\x03\x04" + bytes(64 << 20), 1))
-    with pytest.raises(TableError, match=r"or more than 48 MiB and more than 50 times its size"):
+    with pytest.raises(TableError, match=r"or more than 48 MiB and 50 times its size"):
         read(path)
 
 
@@ -295,7 +295,7 @@ def test_a_lone_cell_in_a_far_corner_does_not_fill_the_memory(tmp_path, referenc
     sheet = "xl/worksheets/sheet1.xml"
     assert b'r="A3"' in parts[sheet]
     packed(bad, parts | {sheet: parts[sheet].replace(b'r="A3"', reference)})
-    with pytest.raises(TableError, match="a sheet reaches to row 1,048,576 and column 16,384, more than"):
+    with pytest.raises(TableError, match="a sheet reaches to row 1,048,576 and column 16,384;"):
         read(bad)
 
 
@@ -307,7 +307,7 @@ def test_cells_without_references_are_counted(tmp_path):
     wide = b'<row r="1">' + b"<c><v>1</v></c>" * 16_000 + b'</row><row r="1048576"><c><v>1</v></c></row>'
     before, _, _ = parts[sheet].partition(b"<row")
     packed(bad, parts | {sheet: before + wide + b"</sheetData></worksheet>"})
-    with pytest.raises(TableError, match="a sheet reaches to row 1,048,576 and column 16,000, more than"):
+    with pytest.raises(TableError, match="a sheet reaches to row 1,048,576 and column 16,000;"):
         read(bad)
 
 

@@ -429,10 +429,13 @@ WRAPPED = {
     "one array": ({"rows": ROWS[:2]}, r"whose 'rows' is an array of 2 objects.*jq '\.\[\"rows\"\]'"),
     "with more": ({"n": 9, "data": ROWS}, r"whose 'data' is an array of 9 objects"),
     "columns": ({"a": [*range(9)], "b": ["x"] * 9}, r"holds columns of cells.*orient='records'"),
-    "split": ({"columns": ["a"], "index": [0], "data": [[1]]}, r"names and rows apart.*orient='records'"),
+    "split": (
+        {"columns": ["a"], "index": [0], "data": [[1]]},
+        r"column names apart from rows.*orient='records'",
+    ),
     "by name": (
         {f"r{at}": row for at, row in enumerate(ROWS)},
-        r"one JSON object for 9 rows.*jq '\[\.\[\]\]'",
+        r"one JSON object with 9 named rows.*jq '\[\.\[\]\]'",
     ),
 }
 
@@ -455,7 +458,7 @@ def test_one_row_may_have_lists_in_its_cells(tmp_path: Path) -> None:
 
 def test_other_formats_say_what_to_do(tmp_path: Path) -> None:
     for name, message in (
-        ("t.ods", "is an OpenDocument sheet, which is not read. Save it as CSV"),
+        ("t.ods", "is an OpenDocument sheet, which is not supported. Save it as CSV"),
         ("t.pkl", "is a pickle"),
     ):
         (tmp_path / name).write_bytes(b"PK\x03\x04 and more")

@@ -161,7 +161,7 @@ def test_errors_name_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "same.csv").hardlink_to(given)
     with pytest.raises(TableError, match="also read from"):
         open_output(tmp_path / "same.csv", inputs=[given])
-    with pytest.raises(TableError, match="suffix says nothing"):
+    with pytest.raises(TableError, match="suffix names no format"):
         open_output(tmp_path / "out.xyz")
     with pytest.raises(TableError, match="cannot be written as npy"):
         open_output(tmp_path / "out.npy")

@@ -21,7 +21,7 @@ _MARKS = {
     "panicked at": "a Rust panic on standard error",
     "Fatal Python error": "a fatal error of the interpreter",
     "Exception ignored": "an exception that Python ignored, on standard error",
-    "(--verbose shows the trace)": "an error that nobody foresaw",
+    "(--verbose shows the traceback)": "an error that nobody foresaw",
     "\x1b": "a control character on the screen",
 }
 LONGEST_ERROR = 1_000

@@ -116,7 +116,7 @@ def test_a_failure_is_one_line_and_status_1(ran, capsys, monkeypatch):
     fail_with(monkeypatch, RuntimeError("16_http.npz is not\nin the data folder"))
     code, out, err = call(capsys, "reproduce", "table-1")
     assert (code, out) == (1, "")
-    assert err == "rankad: 16_http.npz is not in the data folder (--verbose shows the trace)\n"
+    assert err == "rankad: 16_http.npz is not in the data folder (--verbose shows the traceback)\n"
     code, out, err = call(capsys, "reproduce", "table-1", "--verbose")
     assert code == 1
     assert "Traceback" in err
@@ -142,7 +142,7 @@ def test_an_interruption_says_that_the_work_is_kept(ran, capsys, monkeypatch):
     fail_with(monkeypatch, KeyboardInterrupt())
     code, _, err = call(capsys, "reproduce", "table-1")
     assert code == 130
-    assert err == "rankad: interrupted; what is finished is kept, the same command goes on from there\n"
+    assert err == "rankad: interrupted; finished parts are kept, and the same command continues from there\n"
 
 
 def test_help_names_everything(capsys):

@@ -1,4 +1,4 @@
-"""What all that write files have in common: whole or not at all, and never over what must not be lost."""
+"""Atomic file replacement: an output appears complete or not at all, and never in place of an input."""
 
 from __future__ import annotations
 
@@ -13,23 +13,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["UnfinishedFile", "check_output", "is_stream", "naming", "put_in_place", "take_permissions"]
+__all__ = ["AtomicFile", "check_output", "is_stream", "naming", "put_in_place", "replacing"]
 
-# So that nobody else's files are mistaken for ours: .rankad-NAME-HOST-PROCESS-RANDOM.tmp
-_UNFINISHED = ".rankad-{name}-{host}-{process}-{random}.tmp"
+# A name that no other program uses.
+_TEMPORARY = ".rankad-{name}-{host}-{process}-{random}.tmp"
 
 
 def check_output(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Raise where a file must not be written.
+    """Raise where a file must not be written: over an input, in a missing folder, over a folder or a socket.
 
-    It must not be one of those that are read, by whatever name; its folder must be there; and it must not be
-    a folder or a socket. Devices and pipes are for the caller to write to, not to replace (`is_stream`).
-
-    Parameters
-    ----------
-    path : str or path
-    inputs : iterable of str or path
-        Those that are not there, like - for standard input, are no files to lose.
+    Devices and pipes pass; write to them, and never replace them (`is_stream`). An input that does not exist,
+    like - for standard input, is ignored.
 
     Examples
     --------
@@ -50,7 +44,7 @@ def check_output(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     if target.is_dir():
         raise IsADirectoryError(f"{name} is a folder; name a file in it.")
     if target.exists() and not target.is_file() and not is_stream(target):
-        raise FileExistsError(f"{name} is no file, device or pipe; name another.")
+        raise FileExistsError(f"{name} is not a file, device or pipe; name another.")
 
 
 def _same(first: str, second: str | os.PathLike[str]) -> bool:
@@ -61,7 +55,7 @@ def _same(first: str, second: str | os.PathLike[str]) -> bool:
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path is a device or a pipe: to be written to, and never to be renamed over.
+    """Return whether a path is a device or a pipe, which is written to and never replaced.
 
     Examples
     --------
@@ -75,84 +69,115 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or stat.S_ISFIFO(mode)
 
 
-class UnfinishedFile:
-    """A file under another name beside its target, which takes the target's place when it is whole.
+class AtomicFile:
+    """A temporary file beside its target, which it replaces when complete. See `replacing` for everyday use.
 
-    One that a run left which was killed is removed by the next run that writes the same target.
+    A temporary file left by a killed run is removed by the next run that writes the same target.
 
     Parameters
     ----------
     target : str or path
-        An existing file keeps its permissions; of a symbolic link, the file that it points to is replaced.
+        An existing file keeps its permissions; through a symbolic link, the file it points to is replaced.
     inputs : iterable of str or path
-        Files that are read, which the target must not be: neither now nor when it is put in its place.
+        Files that are read. The target must not be one of them, neither now nor when it is replaced.
 
     Attributes
     ----------
+    name : str
+        The target as given.
     target, path : Path
-        Where it will be, and where it is.
+        The file to replace, and the temporary file.
     file : binary file
+        The temporary file, open for writing.
     """
 
     def __init__(self, target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-        self._inputs = list(inputs)
-        self._check(target)
+        self.name, self._inputs = os.fspath(target), list(inputs)
+        self._check()
         self.target = Path(os.path.realpath(target))
         _remove_left_over(self.target)
-        self.path = self.target.parent / _unfinished(self.target, str(os.getpid()), secrets.token_hex(4))
-        # Beside `open`, this refuses a file that is there already.
+        self.path = self.target.parent / _temporary(self.target, str(os.getpid()), secrets.token_hex(4))
+        # O_EXCL: never open a file that exists already.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        self.file: IO[bytes] = os.fdopen(os.open(self.path, flags, 0o666), "wb")
+        try:
+            self.file: IO[bytes] = os.fdopen(os.open(self.path, flags, 0o666), "wb")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.name) from error
 
-    def _check(self, target: str | os.PathLike[str]) -> None:
-        check_output(target, self._inputs)
-        if is_stream(target):
-            # Renaming would put a file in its place: for /dev/null, say, the end of many programs.
-            raise FileExistsError(f"{os.fspath(target)} is a device or a pipe; name a file.")
+    def _check(self) -> None:
+        check_output(self.name, self._inputs)
+        if is_stream(self.name):
+            raise FileExistsError(f"{self.name} is a device or a pipe; name a file.")
 
     def sync(self) -> None:
-        """Bring all that was written to the disk, with the permissions of the file that is replaced."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
-        take_permissions(self.path, self.target)
+        """Flush the file to the disk and close it."""
+        with naming(self.name):
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            self.file.close()
 
     def finish(self) -> None:
-        """Put the file in its place."""
+        """Replace the target."""
         if not self.file.closed:
             self.sync()
-        # Much may have come to be there since it was begun.
-        self._check(self.target)
-        put_in_place(self.path, self.target)
+        # Another program may have put something there in the meantime.
+        self._check()
+        with naming(self.name):
+            put_in_place(self.path, self.target)
 
-    def abandon(self) -> None:
-        """Remove it."""
+    def discard(self) -> None:
+        """Remove the temporary file; the target stays as it was."""
         with suppress(OSError):
             self.file.close()
         self.path.unlink(missing_ok=True)
 
 
-def _unfinished(target: Path, process: str, random: str) -> str:
-    # A digest, because a name may be as long as names can be already.
+@contextmanager
+def replacing(
+    target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()
+) -> Iterator[AtomicFile]:
+    """Write to an `AtomicFile`; it replaces the target if the block ends without an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "out.txt")
+    >>> with replacing(path) as out:
+    ...     _ = out.file.write(b"complete")
+    >>> path.read_text()
+    'complete'
+    """
+    out = AtomicFile(target, inputs)
+    try:
+        with naming(target):
+            yield out
+        out.finish()
+    except BaseException:
+        out.discard()
+        raise
+
+
+def _temporary(target: Path, process: str, random: str) -> str:
+    # A digest, since the name may be as long as the system allows already.
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
     host = re.sub(r"[^A-Za-z0-9]+", "_", socket.gethostname())[:64]
-    return _UNFINISHED.format(name=name, host=host, process=process, random=random)
+    return _TEMPORARY.format(name=name, host=host, process=process, random=random)
 
 
 def _remove_left_over(target: Path) -> None:
-    """Remove what runs on this machine left that were killed while they wrote this very file."""
-    # Elsewhere there is no harmless way to ask whether a process lives.
+    """Remove temporary files of this target whose process on this machine no longer runs."""
+    # Only POSIX has a harmless way to ask whether a process runs.
     if os.name != "posix":
         return
-    pattern = re.compile(_unfinished(target, "([0-9]+)", "[0-9a-f]+").replace(".", "[.]"))
+    pattern = re.compile(_temporary(target, "([0-9]+)", "[0-9a-f]+").replace(".", "[.]"))
     with suppress(OSError):
         for name in os.listdir(target.parent):
-            found = pattern.fullmatch(name)
-            if found and not _lives(int(found[1])):
+            match = pattern.fullmatch(name)
+            if match and not _is_running(int(match[1])):
                 (target.parent / name).unlink(missing_ok=True)
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -164,28 +189,22 @@ def _lives(process: int) -> bool:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Give an OSError that names no file the name of this one: writing, syncing and closing name none."""
+    """Add this file name to an OSError without one, as raised by writing, syncing and closing."""
     try:
         yield
     except OSError as error:
         if error.filename is not None or error.errno is None:
             raise
-        # Python makes the class of the errno of it, BrokenPipeError for instance.
+        # Python picks the subclass by the errno: BrokenPipeError, for instance.
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def take_permissions(path: Path, target: Path) -> None:
-    """Give a file the permissions of the one that it is to replace, if there is one."""
+def put_in_place(path: Path, target: Path) -> None:
+    """Rename a file over another in the same folder, with its permissions, and make the new name durable."""
     with suppress(OSError):
         os.chmod(path, stat.S_IMODE(target.stat().st_mode))
-
-
-def put_in_place(path: Path, target: Path) -> None:
-    """Rename a file over another in the same folder, and make the new name as durable as the file.
-
-    Where folders cannot be synced the system sees to it: the file itself is safe, and has its name.
-    """
     os.replace(path, target)
+    # Where folders cannot be synced, the file itself is safe.
     with suppress(OSError):
         handle = os.open(target.parent, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""The command ``rankad``: thin shells over the package, one module for each command."""
+"""The command ``rankad``: one module for each subcommand, thin shells over the package."""
 
 import errno
 import io
@@ -17,34 +17,28 @@ from rankad.cli.room import check_room
 
 __all__ = ["main"]
 
-_FAILED, _MISUSED, _INTERRUPTED, _TERMINATED = 1, 2, 130, 143
-# As of any tool in a pipe whose reader wants no more.
-_UNREAD = 141
-# Of a line of error; names of files and columns may be of any length.
+# Exit statuses; the last is that of a closed pipe.
+_FAILED, _MISUSED, _INTERRUPTED, _TERMINATED, _UNREAD = 1, 2, 130, 143, 141
+# The longest error; names of files and columns may have any length.
 _LONGEST = 900
 _OUTPUT = "standard output"
-# What needs no room.
+# Options that need no memory.
 _ABOUT = {"--help", "-h", "--version"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit.
 
-    The status is 0 if all went well, 3 if there were alarms and ``--fail-on-alarm`` was given, 1 if something
-    failed, 2 if it was called wrongly, 130 if it was interrupted, 143 if it was told to end. An error
-    is one line on standard error; ``--verbose`` adds the trace.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process if not given.
+    The status is 0 for success, 3 for alarms with ``--fail-on-alarm``, 1 for an error, 2 for wrong usage, 130
+    for SIGINT and 143 for SIGTERM. An error is one line on standard error; ``--verbose`` adds the traceback.
+    By default `arguments` are those of the process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     interruption = Interruption()
     if arguments is None:
-        # A run that is told to end does as one that is interrupted: it leaves no temporary files.
+        # SIGTERM, like an interrupt, must leave no temporary files.
         interruption.listen()
-    _occupy_standard_files()
+    _replace_closed_standard_files()
     status: Any
     try:
         try:
@@ -58,20 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except (BrokenPipeError, SystemExit) as ended:
-        # Typer makes an exit of it, with a status that says nothing.
-        if isinstance(ended, SystemExit) and interruption.told:
+        # Typer turns both into SystemExit, with a status of its own.
+        if isinstance(ended, SystemExit) and interruption.signals:
             status = _INTERRUPTED
         elif isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
             raise
         else:
-            _forget_output()
+            _discard_output()
             status = _UNREAD
     except Exception as error:
-        # An import that is interrupted may end in any error.
-        status = _INTERRUPTED if interruption.told else _report(_of_output(error), given)
-    # Typer may also turn an interruption into its status without a word.
+        # An interrupted import may end in any error.
+        status = _INTERRUPTED if interruption.signals else _report(_of_output(error), given)
+    # Typer may also return the status of an interruption silently.
     if status == _INTERRUPTED:
-        _say(f"{'told to end' if interruption.terminated else 'interrupted'}; {_left(given)}")
+        _say(f"{'terminated' if interruption.terminated else 'interrupted'}; {_left(given)}")
         status = _TERMINATED if interruption.terminated else _INTERRUPTED
         if arguments is None:
             _leave(status)
@@ -79,22 +73,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _app() -> Any:
-    """Build the Typer application; here, so that a missing extra is an error like any other."""
+    """Build the Typer application, late, so that a missing extra is reported like any error."""
     from rankad.cli.app import build
 
     return build()
 
 
 def _report(error: Exception, given: list[str]) -> int:
-    """Say in one line what is wrong, and return the exit status."""
+    """Print the error in one line, and return the exit status."""
     if type(error).__name__ == "Abort":
         return _INTERRUPTED
-    # Typer's errors of use; its own copy of click leaves no public class to name.
+    # Usage errors of Typer, whose own copy of click has no public class.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         text = str(format_message()) or "nothing to do"
         end = "" if text.endswith(("?", ".")) else "."
-        # Errors of one command's options come with its context.
+        # Errors of a command's options have its context.
         command = str(getattr(getattr(error, "ctx", None), "info_name", None) or "")
         which = f"rankad {command}" if command in given else "rankad"
         _say(f"{text}{end} See {which} --help")
@@ -102,53 +96,53 @@ def _report(error: Exception, given: list[str]) -> int:
     verbose = "--verbose" in given
     if verbose:
         traceback.print_exception(error)
-    text = _in_words(error)
+    text = _message(error)
     if isinstance(error, ModuleNotFoundError):
         text += f"; run pip install 'rankad[{'experiments' if 'reproduce' in given else 'cli'}]'"
-    # What users can mend needs no trace.
+    # Users can fix these without a traceback.
     expected = isinstance(error, (ValueError, OSError, MemoryError)) or verbose
-    _say(text + ("" if expected else " (--verbose shows the trace)"))
+    _say(text + ("" if expected else " (--verbose shows the traceback)"))
     return _FAILED
 
 
 def _of_output(error: Exception) -> Exception:
-    """Name standard output in an error of writing to it; all that write files name them."""
+    """Name standard output in an error without a file name: all other writers name their file."""
     if isinstance(error, OSError) and error.errno is not None:
         if error.filename is None:
             error = OSError(error.errno, error.strerror, _OUTPUT)
         if error.filename == _OUTPUT:
-            _forget_output()
+            _discard_output()
     return error
 
 
-def _in_words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         remedy = "; free some space, or write elsewhere" if full else ""
         return f"{os.fsdecode(error.filename)}: {error.strerror}{remedy}"
     if isinstance(error, MemoryError):
-        return f"there is not enough memory ({error or 'no more could be had'}); give fewer rows or columns"
+        return f"out of memory ({error or 'no details'}); give fewer rows or columns"
     return str(error) or type(error).__name__
 
 
 def _left(given: list[str]) -> str:
-    """Say what an interruption leaves behind."""
+    """Return what an interruption leaves behind."""
     if "reproduce" in given or "--resume" in given:
-        return "what is finished is kept, the same command goes on from there"
+        return "finished parts are kept, and the same command continues from there"
     return "no file was changed"
 
 
 def _say(text: str) -> None:
     line = printable(" ".join(part.strip() for part in text.splitlines()).strip())
     if len(line) > _LONGEST:
-        # What is wrong stands at the beginning, what to do about it at the end.
+        # Keep the problem, at the beginning, and the remedy, at the end.
         line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 2 :]}"
     sys.stderr.write(f"rankad: {line}\n")
 
 
 @contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Write the package's warnings as one line each, without the place in the code."""
+    """Print warnings as one line each, without their place in the code."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         _say(f"note: {message}")
@@ -160,31 +154,30 @@ def _short_warnings() -> Iterator[None]:
 
 
 def _leave(status: int) -> None:
-    """Exit at once where other threads are still computing: Python would be taken down under them."""
+    """Exit at once if other threads still run: they could crash while Python shuts down."""
     if threading.active_count() > 1:
-        with suppress(OSError, ValueError, AttributeError):
-            sys.stdout.flush()
-        with suppress(OSError, ValueError, AttributeError):
-            sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
         os._exit(status)
 
 
 class _ClosedOutput(io.TextIOBase):
-    """What stands for standard output where there is none: writing to it is an error in plain words."""
+    """Standard output that is closed: writing to it is a clear error."""
 
     def write(self, text: str) -> int:
         raise OSError(
-            errno.EBADF, "it is closed; send it to a file or a pipe, or write to --out FILE", _OUTPUT
+            errno.EBADF, "it is closed; redirect it to a file or a pipe, or use --out FILE", _OUTPUT
         )
 
 
-def _occupy_standard_files() -> None:
-    """Stand in for standard files that are closed, lest a file that is opened later take their place."""
+def _replace_closed_standard_files() -> None:
+    """Open closed standard files on the null device, so that no other file gets their number."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free.
+            # Takes the lowest free number.
             os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()
@@ -192,7 +185,7 @@ def _occupy_standard_files() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
-def _forget_output() -> None:
-    """Send what is still in the buffer nowhere, lest Python complain of it when it exits."""
+def _discard_output() -> None:
+    """Discard what is still buffered, so that Python does not fail on it when it exits."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The Typer application: every command, and what they have in common."""
+"""The Typer application: every command, and what they share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rankad.cli.explain import explain
 from rankad.cli.find import find
 from rankad.cli.fit import fit
 from rankad.cli.inspect import inspect
+from rankad.cli.options import as_command
 from rankad.cli.report import report
 from rankad.cli.reproduce import reproduce
 from rankad.cli.score import score
@@ -20,7 +21,7 @@ __all__ = ["build"]
 
 
 def build() -> typer.Typer:
-    """Return the application. Modules of commands import nothing heavy before they run."""
+    """Return the application. The modules of commands import nothing heavy before a command runs."""
     app = typer.Typer(
         add_completion=True,
         no_args_is_help=False,
@@ -30,7 +31,7 @@ def build() -> typer.Typer:
     )
     app.callback()(_rankad)
     for command in (demo, find, fit, score, explain, report, inspect, calibrate, reproduce):
-        app.command()(command)
+        app.command()(as_command(command))
     return app
 
 

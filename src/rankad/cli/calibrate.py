@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from rankad.cli.options import (
-    AsJson,
-    Delimiter,
-    Encoding,
-    Format,
-    Jobs,
-    Model,
-    Quiet,
-    Sheet,
-    Table,
-    Verbose,
-    check_file,
-)
+from rankad.cli import options as opt
 
 if TYPE_CHECKING:
     from rankad.alarms.chance import Span
@@ -29,20 +17,14 @@ __all__ = ["calibrate"]
 
 
 def calibrate(
-    table: Table,
-    model: Model,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="FILE", help="Where to save the model; may be the same file."),
-    ],
-    jobs: Jobs = None,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    table: str = opt.TABLE,
+    model: Path = opt.MODEL,
+    out: Path = opt.option(..., "--out -o FILE", "Where to save the model; may be the same file."),
+    jobs: int | None = opt.JOBS,
+    *,
+    reading: opt.Reading,
+    as_json: bool = opt.AS_JSON,
+    quiet: bool = opt.QUIET,
 ) -> None:
     """Compare with fresh normal rows from now on.
 
@@ -51,44 +33,35 @@ def calibrate(
     """
     import numpy as np
 
-    from rankad.cli.screen import metered
-    from rankad.io.files import open_table
+    from rankad.cli.console import metered
     from rankad.modelfile import read_card, save
     from rankad.scoring.batches import frames_of, of_table
     from rankad.scoring.loading import as_saved, load_for
     from rankad.tables.judging import chance_of
 
-    check_file(out, "--out", [table])
-    with (
-        metered(quiet) as meter,
-        open_table(table, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet) as reader,
-    ):
-        with of_table(reader.name):
-            detector = load_for(model, reader.columns, jobs)
+    opt.check_file(out, "--out", [table])
+    with metered(quiet) as meter, reading.open(table) as reader, of_table(reader.name):
+        detector = load_for(model, reader.columns, jobs)
         before, old, chance = detector.calibration_, detector.false_alarm_bound(), chance_of(detector)
-        with of_table(reader.name):
-            detector.calibrate(frames_of(reader, "Calibrating", meter.reading))
-    # The scores of these very rows are what new rows are compared with now.
+        detector.calibrate(frames_of(reader, "Calibrating", meter.reading))
+    # The scores of these rows are what new rows are compared with now.
     fresh = detector.calibration_.scores
     n_alarms = int(np.count_nonzero(before.p_values(fresh) <= detector.alpha))
     card = read_card(model)
     detector.detector_.n_jobs = None
-    # Once more: much may have come to be there meanwhile.
-    check_file(out, "--out", [table])
+    # Again: the file may have appeared in the meantime.
+    opt.check_file(out, "--out", [table])
     save(as_saved(detector, card), out, rows=card.holds_rows)
-    told = _Told(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
-    usual = chance.span(fresh.size, detector.alpha)
+    result = _Result(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
     if as_json:
-        from rankad.cli.words import as_json as written
+        from rankad.cli.messages import to_json
 
-        typer.echo(written(told))
+        typer.echo(to_json(result))
     elif not quiet:
-        _print(told, usual)
+        _print(result, chance.span(fresh.size, detector.alpha))
 
 
-class _Told(NamedTuple):
-    """What there is to say."""
-
+class _Result(NamedTuple):
     model: str
     rows: int
     alarms_before: int
@@ -97,24 +70,23 @@ class _Told(NamedTuple):
     rows_before: int
 
 
-def _print(told: _Told, usual: Span) -> None:
+def _print(result: _Result, usual: Span) -> None:
     from rankad._base.wording import count
-    from rankad.cli.screen import plain_table, screen
-    from rankad.cli.words import percent, promise, rows
+    from rankad.cli.console import console, facts_table
+    from rankad.cli.messages import percent, promise, rows
 
-    out, alpha = screen(), told.promise.alpha
-    verb = "was" if told.alarms_before == 1 else "were"
+    out, n_alarms = console(), result.alarms_before
     out.print(
-        f"Before, {count(told.alarms_before)} of these {rows(told.rows)} {verb} alarms at {percent(alpha)}; "
-        f"of normal rows it is usually {count(usual.low)} to {count(usual.high)}."
+        f"Before, {count(n_alarms)} of these {rows(result.rows)} {'was' if n_alarms == 1 else 'were'} alarms "
+        f"at {percent(result.promise.alpha)}; of normal rows it is usually {count(usual.low)} to "
+        f"{count(usual.high)}."
     )
-    if told.alarms_before > usual.high:
+    if n_alarms > usual.high:
         out.print("That is more than chance explains: these rows are not like those it was learned from.")
-    if told.alarms_before < usual.low:
+    if n_alarms < usual.low:
         out.print("That is fewer than chance explains: were these rows among those it was learned from?")
-    facts = plain_table("", "")
-    facts.show_header = False
-    facts.add_row("promised before", promise(told.promise_before) + ".")
-    facts.add_row("promised now", promise(told.promise) + ".")
+    facts = facts_table()
+    facts.add_row("promised before", promise(result.promise_before) + ".")
+    facts.add_row("promised now", promise(result.promise) + ".")
     out.print("", facts, "")
-    out.print(f"Saved {told.model}, which compares with these {rows(told.rows)} from now on.")
+    out.print(f"Saved {result.model}, which compares with these {rows(result.rows)} from now on.")

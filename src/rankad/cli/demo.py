@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from rankad.cli.options import Verbose
+from rankad.cli.options import option
 
 if TYPE_CHECKING:
     from rankad.cli.example import Example
 
 __all__ = ["demo"]
 
-# What the commands make of the tables.
-_MADE = ("pump.rankad", "scored.csv", "report.html")
+# The outputs of the commands.
+_OUTPUTS = ("pump.rankad", "scored.csv", "report.html")
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FOLDER", file_okay=False, help="Where the files go.")
-    ] = Path("rankad-demo"),
-    verbose: Verbose = False,
+    out: Path = option(Path("rankad-demo"), "--out -o FOLDER", "Where the files go.", file_okay=False),
 ) -> None:
     """Try all of it on example tables.
 
@@ -30,8 +25,8 @@ def demo(
     Every command is printed before it runs, so that you can run it yourself.
     """
     from rankad.cli.app import build
+    from rankad.cli.console import console
     from rankad.cli.example import as_csv, make_example, write_table
-    from rankad.cli.screen import screen
 
     example = make_example()
     out.mkdir(parents=True, exist_ok=True)
@@ -39,7 +34,8 @@ def demo(
     _check_folder(out, {name: as_csv(rows) for name, rows in tables.items()})
     for name, rows in tables.items():
         write_table(out / name, rows)
-    screen().print(
+    out_console = console()
+    out_console.print(
         f"{out / 'normal.csv'} has {len(example.normal):,} readings of a pump that ran well; "
         f"{out / 'new.csv'} has {len(example.new):,} new ones, into which {len(example.planted)} anomalies "
         f"were planted."
@@ -52,38 +48,37 @@ def demo(
         ["explain", f"{out / 'new.csv'}", model, "--top=3"],
         ["report", f"{out / 'new.csv'}", model, f"--out={out / 'report.html'}"],
     ):
-        console = screen()
-        console.print()
-        # Of options only: a folder may have an equals sign in its name.
+        out_console.print()
+        # Only in options: a folder name may contain an equals sign.
         typed = [part.replace("=", " ", 1) if part.startswith("--") else part for part in command]
-        console.print("$ rankad " + " ".join(typed), style="bold cyan", soft_wrap=True)
+        out_console.print("$ rankad " + " ".join(typed), style="bold cyan", soft_wrap=True)
         app(args=command, prog_name="rankad", standalone_mode=False)
     _print_caught(out, example)
 
 
 def _check_folder(out: Path, tables: dict[str, str]) -> None:
-    """Refuse a folder that has files of these names which the demo did not write."""
+    """Refuse a folder with files of these names that the demo did not write."""
     for name, text in tables.items():
         path = out / name
-        # Of a pipe, nothing can be read until somebody writes to it.
+        # Reading a pipe would wait for a writer.
         if path.exists() and (not path.is_file() or path.read_bytes() != text.encode()):
-            raise FileExistsError(f"{path} was there before and is not the demo's; name another folder.")
-    made = [name for name in _MADE if (out / name).exists()]
+            raise FileExistsError(f"{path} exists and is not from the demo; name another folder.")
+    made = [name for name in _OUTPUTS if (out / name).exists()]
     if made and not all((out / name).exists() for name in tables):
-        raise FileExistsError(f"{out / made[0]} was there before and is not the demo's; name another folder.")
+        raise FileExistsError(f"{out / made[0]} exists and is not from the demo; name another folder.")
 
 
 def _print_caught(out: Path, example: Example) -> None:
-    """Say which of the planted anomalies are alarms."""
+    """Print which of the planted anomalies are alarms."""
     import polars as pl
 
-    from rankad.cli.screen import plain_table, screen
+    from rankad.cli.console import console, plain_table
 
-    console = screen()
+    out_console = console()
     alarms = pl.read_csv(out / "scored.csv")["alarm"]
     caught = [bool(alarms[planted.row - 1]) for planted in example.planted]
-    console.print(f"\nOf the {len(caught)} anomalies planted, {sum(caught)} are alarms:\n")
+    out_console.print(f"\nOf the {len(caught)} anomalies planted, {sum(caught)} are alarms:\n")
     table = plain_table("row", "planted", "", right=("row",))
-    for planted, found in zip(example.planted, caught, strict=True):
-        table.add_row(str(planted.row), planted.what, "alarm" if found else "missed")
-    console.print(table)
+    for planted, is_alarm in zip(example.planted, caught, strict=True):
+        table.add_row(str(planted.row), planted.what, "alarm" if is_alarm else "missed")
+    out_console.print(table)

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankad.cli.options import (
-    Alpha,
-    AsJson,
-    Delimiter,
-    DiscoveryRate,
-    Encoding,
-    Format,
-    Jobs,
-    Model,
-    Sheet,
-    Table,
-    Verbose,
-    check_rates,
-)
+from rankad.cli import options as opt
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,99 +18,81 @@ if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
     from rankad.explanations.explaining import Change, Explanation
     from rankad.io.reader import TableReader
-    from rankad.scoring.batches import Explained, Rows
+    from rankad.scoring.batches import ExplainedRow, Rows
     from rankad.tables.judging import TableVerdict
 
 __all__ = ["as_dict", "explain", "print_explained"]
 
 _WIDE = 100
-# Rows of one id that are explained.
-_MOST_OF_ONE_NAME = 10
+# Rows with the same id that are explained.
+_MOST_PER_ID = 10
 
 
 def explain(
-    table: Table,
-    model: Model,
-    row: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--row",
-            "-r",
-            metavar="ROW",
-            help="A row to explain, by its number (the first is 1) or by what an id column has. Repeatable.",
-        ),
-    ] = None,
-    top: Annotated[
-        int, typer.Option("--top", "-n", min=1, metavar="N", help="How many of the most abnormal rows.")
-    ] = 10,
-    alpha: Alpha = None,
-    fdr: DiscoveryRate = None,
-    jobs: Jobs = None,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
+    table: str = opt.TABLE,
+    model: Path = opt.MODEL,
+    row: list[str] | None = opt.option(
+        None, "--row -r ROW", "A row to explain, by its number (the first is 1) or by its id. Repeatable."
+    ),
+    top: int = opt.option(10, "--top -n N", "How many of the most abnormal rows.", min=1),
+    *,
+    rates: opt.Rates,
+    jobs: int | None = opt.JOBS,
+    reading: opt.Reading,
+    as_json: bool = opt.AS_JSON,
 ) -> None:
     """Say why rows are abnormal.
 
     Which columns make them so, what is usual there, and what would make them normal. Takes the most abnormal
     rows of the table, or those named with --row.
     """
-    from rankad.cli.screen import metered, print_verdict, screen
-    from rankad.cli.words import as_json as written
-    from rankad.io.files import open_table
-    from rankad.scoring.batches import check_explains, discovery_level, explained, of_table
+    from rankad.cli.console import console, metered, print_verdict
+    from rankad.cli.messages import to_json
+    from rankad.scoring.batches import check_explains, explained, of_table
     from rankad.scoring.loading import load_for
 
-    check_rates(table, alpha, fdr)
+    rates.check(table)
     _check_rows(row)
-    how = {"format": format, "delimiter": delimiter, "encoding": encoding, "sheet": sheet}
-    with metered() as meter, open_table(table, **how) as reader:  # type: ignore[arg-type]
+    with metered() as meter, reading.open(table) as reader:
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
         check_explains(detector, model)
-        detector.alpha = rate = detector.alpha if alpha is None else alpha
-        level = rate
-        if fdr is not None:
-            with open_table(table, **how) as first:  # type: ignore[arg-type]
-                level = discovery_level(first, detector, fdr, meter.reading)
+        level = rates.set_on(detector, table, reading, meter.reading)
         chosen: Rows | None
         verdict: TableVerdict | None = None
         if row:
             chosen = _named(reader, detector, row)
         else:
             chosen, verdict = _most_abnormal(reader, detector, meter, top)
-    # A row that is no alarm by its discovery rate is explained by what it would take at the model's rate.
-    found = explained(detector, chosen, level or rate) if chosen is not None else []
+    # Without alarms at this false discovery rate, changes aim at the model's own rate.
+    explanations = explained(detector, chosen, level or detector.alpha) if chosen is not None else []
     if as_json:
-        typer.echo(written([as_dict(each, level) for each in found]))
+        typer.echo(to_json([as_dict(each, level) for each in explanations]))
         return
-    out = screen()
+    out = console()
     if verdict is not None:
         print_verdict(out, verdict)
-    if not found:
+    if not explanations:
         out.print("The table has no rows.")
-    for each in found:
-        print_explained(out, each, level, fdr)
+    for each in explanations:
+        print_explained(out, each, level, rates.fdr)
 
 
 def _check_rows(wanted: list[str] | None) -> None:
     for name in wanted or ():
         if _number(name) == 0 or not name.strip():
-            raise typer.BadParameter(f"{name!r} is no row; the first row is 1", param_hint="--row")
+            raise opt.refuse("--row", f"{name!r} is not a row; the first row is 1")
 
 
 def _number(name: str) -> int | None:
-    """Return the number of a row, None where it is named otherwise."""
+    """Return the number of a row, None if it is an id."""
     return int(name) if name.isascii() and name.isdigit() else None
 
 
 def _most_abnormal(
     reader: TableReader, detector: TableDetector, meter: Any, top: int
 ) -> tuple[Rows | None, TableVerdict]:
-    """Return the most abnormal rows, and the verdict on all of them."""
+    """Return the most abnormal rows, and the verdict on all rows."""
     from rankad.scoring.batches import MostAbnormal, scan
     from rankad.tables.judging import Watch
 
@@ -134,21 +104,20 @@ def _most_abnormal(
 
 
 def _named(reader: TableReader, detector: TableDetector, wanted: list[str]) -> Rows:
-    """Return the rows that are wanted, by number or by id, in that order."""
+    """Return the rows with these numbers or ids, in this order."""
     import numpy as np
-    import polars as pl
 
     from rankad.scoring.batches import Rows, of_table
 
     names = list(dict.fromkeys(wanted))
     ids = [name for name in detector.encoder_.ids if name in reader.columns]
     numbers = {name: number for name in names if (number := _number(name)) is not None}
-    # Where in the table the rows of each name are.
+    # The numbers of the rows with each name.
     places: dict[str, list[int]] = {name: [] for name in names}
     more: Counter[str] = Counter()
     parts = []
     for frame in reader:
-        here = _here(frame, reader.rows_before, ids, names, numbers, places, more)
+        here = _rows_here(frame, reader.rows_before, ids, names, numbers, places, more)
         if here:
             picked = frame[here]
             with of_table(reader.name):
@@ -162,20 +131,17 @@ def _named(reader: TableReader, detector: TableDetector, wanted: list[str]) -> R
             raise ValueError(_absent(name, reader, ids, detector))
         if more[name]:
             warnings.warn(
-                f"--row {name}: {more[name]:,} more rows have this id; the first {len(places[name])} are "
-                f"explained.",
+                f"--row {name}: {more[name]:,} more rows have this id; only the first {len(places[name])} "
+                f"are explained.",
                 stacklevel=2,
             )
-    joined = Rows(
-        pl.concat([part.frame for part in parts], how="vertical_relaxed"),
-        *(np.concatenate([part[at] for part in parts]) for at in (1, 2, 3)),
-    )
+    joined = Rows.joined(parts)
     position = {int(number): at for at, number in enumerate(joined.numbers)}
     in_order = dict.fromkeys(number for name in names for number in places[name])
     return joined.where(np.array([position[number] for number in in_order]))
 
 
-def _here(
+def _rows_here(
     frame: pl.DataFrame,
     before: int,
     ids: list[str],
@@ -184,7 +150,7 @@ def _here(
     places: dict[str, list[int]],
     more: Counter[str],
 ) -> list[int]:
-    """Return the rows of a batch that are wanted, and note them under their names, or count them."""
+    """Return the wanted rows of a batch, and add them to `places`, or count them in `more` beyond a limit."""
     import polars as pl
 
     here: dict[int, None] = {}
@@ -195,12 +161,12 @@ def _here(
     for column in ids:
         cells = frame[column].cast(pl.String, strict=False)
         for at in cells.is_in(names).arg_true().to_list():
-            found = places[str(cells[at])]
-            if len(found) >= _MOST_OF_ONE_NAME:
-                more[str(cells[at])] += before + at + 1 not in found
+            name, number = str(cells[at]), before + at + 1
+            if len(places[name]) >= _MOST_PER_ID:
+                more[name] += number not in places[name]
                 continue
-            if before + at + 1 not in found:
-                found.append(before + at + 1)
+            if number not in places[name]:
+                places[name].append(number)
             here[at] = None
     return sorted(here)
 
@@ -214,19 +180,19 @@ def _absent(name: str, reader: TableReader, ids: list[str], detector: TableDetec
         return f"there is no row {name!r}: {reader.name} has no such cell in column {which}."
     known = detector.encoder_.ids
     why = (
-        f"lacks the id column {known[0]!r}"
+        f"{reader.name} lacks the id column {known[0]!r}"
         if known
-        else "has no id column (rankad fit --id COLUMN names one)"
+        else "the model has no id column (rankad fit --id COLUMN names one)"
     )
-    return f"--row {name} is no row number, and {reader.name if known else 'the model'} {why}."
+    return f"--row {name} is not a row number, and {why}."
 
 
-def as_dict(each: Explained, alpha: float) -> dict[str, Any]:
-    """Return a row with its reasons, as it is printed as JSON."""
+def as_dict(each: ExplainedRow, alpha: float) -> dict[str, Any]:
+    """Return a row with its reasons, as printed in JSON."""
     from rankad.report.alarms import in_words
 
-    found = each.explanation
-    assert found is not None
+    explanation = each.explanation
+    assert explanation is not None
     names = list(each.values)
     return {
         "row": each.number,
@@ -238,48 +204,46 @@ def as_dict(each: Explained, alpha: float) -> dict[str, Any]:
         "strange": [
             {"column": cell.column, "value": cell.value, "what": in_words(cell.what)} for cell in each.strange
         ],
-        "reasons": [reason._asdict() for reason in found.reasons],
-        "change": found.change
-        and {"p_value": found.change.p_value, "moves": [move._asdict() for move in found.change.moves]},
+        "reasons": [reason._asdict() for reason in explanation.reasons],
+        "change": (change := explanation.change)
+        and {"p_value": change.p_value, "moves": [move._asdict() for move in change.moves]},
         "nearest": [
             {
                 "row": near.row + 1,
                 "distance": near.distance,
                 "values": dict(zip(names, near.values, strict=True)),
             }
-            for near in found.nearest
+            for near in explanation.nearest
         ],
     }
 
 
-def print_explained(out: Console, each: Explained, alpha: float, fdr: float | None = None) -> None:
-    """Show a row with its reasons."""
+def print_explained(out: Console, each: ExplainedRow, alpha: float, fdr: float | None = None) -> None:
+    """Print a row with its reasons."""
     from rich.padding import Padding
 
     from rankad._base.wording import cell, count, probability
-    from rankad.cli.words import percent
+    from rankad.cli.messages import percent
     from rankad.explanations.sentences import oddity
 
-    found = each.explanation
-    assert found is not None
+    explanation = each.explanation
+    assert explanation is not None
     name = f" ({cell(each.name)})" if each.name else ""
     asked = percent(alpha) if fdr is None else f"a false discovery rate of {percent(fdr)}"
     alarm = "an alarm" if each.p_value <= alpha else "no alarm"
-    out.print(
-        f"Row {count(each.number)}{name}: p-value {cell(each.p_value, 2)}, {alarm} at {asked}",
-        style="bold",
-    )
+    title = f"Row {count(each.number)}{name}: p-value {cell(each.p_value, 2)}, {alarm} at {asked}"
+    out.print(title, style="bold")
     for odd in each.strange:
         out.print(f"  {oddity(odd)}.")
-    _print_reasons(out, each, found)
-    if found.change is not None:
-        p_value = probability(found.change.p_value, alpha)
-        out.print(Padding(f"Would be normal with {_moves(found.change)} (p-value {p_value})", (0, 0, 0, 2)))
+    _print_reasons(out, each, explanation)
+    if (change := explanation.change) is not None:
+        p_value = probability(change.p_value, alpha)
+        out.print(Padding(f"Would be normal with {_moves(change)} (p-value {p_value})", (0, 0, 0, 2)))
     out.print()
 
 
 def _moves(change: Change) -> str:
-    """Write a change; of a long one, the columns that matter most."""
+    """Write a change; of a long one, the most important columns."""
     from rankad._base.wording import cell
     from rankad.explanations.worth_showing import MOST_REASONS
 
@@ -291,20 +255,20 @@ def _moves(change: Change) -> str:
     return ", ".join(shown) + (f", and {more} more columns changed" if more else "")
 
 
-def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
-    """Show the columns that matter, and what the nearest normal rows have there."""
+def _print_reasons(out: Console, each: ExplainedRow, explanation: Explanation) -> None:
+    """Print the columns that matter, with the values of the nearest normal rows."""
     from rankad._base.wording import cell, count
-    from rankad.cli.screen import plain_table
+    from rankad.cli.console import plain_table
     from rankad.explanations.sentences import usually
     from rankad.explanations.worth_showing import weighing
 
     places = {name: at for at, name in enumerate(each.values)}
-    nearest = found.nearest[: 3 if out.width >= _WIDE else 2]
+    nearest = explanation.nearest[: 3 if out.width >= _WIDE else 2]
     near = [f"normal\nrow {count(one.row + 1)}" for one in nearest]
     table = plain_table(
         "column", "value", "usually", "p-value\nif usual", *near, right=("value", "p-value\nif usual", *near)
     )
-    shown = weighing(found)
+    shown = weighing(explanation)
     for reason in shown:
         at = places.get(str(reason.column))
         values = [cell(one.values[at]) if at is not None else "" for one in nearest]
@@ -312,16 +276,14 @@ def _print_reasons(out: Console, each: Explained, found: Explanation) -> None:
             cell(reason.column), cell(reason.value), usually(reason), cell(reason.p_value, 2), *values
         )
     out.print(table)
-    more = len(found.reasons) - len(shown)
+    more = len(explanation.reasons) - len(shown)
     if more:
-        out.print(
-            f"  {more} more column{'' if more == 1 else 's'} weigh{'s' if more == 1 else ''} less.",
-            style="dim",
-        )
+        columns = "column weighs" if more == 1 else "columns weigh"
+        out.print(f"  {more} more {columns} less.", style="dim")
 
 
 def _apart(before: Any, after: Any) -> tuple[str, str]:
-    """Write two values with as many digits as it takes to tell them apart."""
+    """Write two values with enough digits to tell them apart."""
     from rankad._base.wording import as_typed, difference
 
     first, second = difference(before, after)

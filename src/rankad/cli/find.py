@@ -1,4 +1,4 @@
-"""``rankad find``: the anomalies among the rows of one table, for which nobody vouches."""
+"""``rankad find``: the anomalies in one table, without known normal rows."""
 
 from __future__ import annotations
 
@@ -6,109 +6,47 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankad.cli.options import (
-    AsJson,
-    Category,
-    DayFirst,
-    Decimal,
-    Delimiter,
-    Drop,
-    Encoding,
-    Format,
-    Ids,
-    Jobs,
-    MinCount,
-    Missing,
-    Moment,
-    Number,
-    Quiet,
-    Seed,
-    Sheet,
-    Table,
-    Verbose,
-    check_file,
-    checked_rate,
-)
+from rankad.cli import options as opt
 
 if TYPE_CHECKING:
     import polars as pl
 
     from rankad._base.arrays import Floats
-    from rankad.cli.learning import Whole
+    from rankad.cli.whole_table import WholeTable
     from rankad.detectors.table import TableDetector
     from rankad.scoring.answers import AnswerColumns
-    from rankad.scoring.batches import Explained, Rows
+    from rankad.scoring.batches import ExplainedRow, Rows
 
 __all__ = ["find"]
 
 
 def find(
-    table: Table,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where all rows go, with their p-values: .csv, .tsv, .jsonl, .parquet or .arrow; - is "
-            "standard output. [default: only the most suspicious rows are shown]",
-        ),
-    ] = None,
-    alpha: Annotated[
-        float,
-        typer.Option(
-            "--alpha",
-            "-a",
-            callback=checked_rate,
-            metavar="RATE",
-            help="Share of the rows that may be alarms, at most.",
-        ),
-    ] = 0.05,
-    top: Annotated[
-        int, typer.Option("--top", "-n", min=1, metavar="N", help="How many of the most suspicious rows.")
-    ] = 10,
-    in_full: Annotated[
-        bool, typer.Option("--explain", help="Show all reasons of these rows, as rankad explain does.")
-    ] = False,
-    reasons: Annotated[
-        bool, typer.Option("--reasons", help="Add a column, reason, that says why an alarm is one.")
-    ] = False,
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", "-m", metavar="FILE", help="Also save a model, to score new rows with."),
-    ] = None,
-    ids: Ids = None,
-    drop: Drop = None,
-    number: Number = None,
-    category: Category = None,
-    moment: Moment = None,
-    decimal: Decimal = None,
-    day_first: DayFirst = None,
-    missing: Missing = None,
-    min_count: MinCount = 5,
-    seed: Seed = 0,
-    prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="Put before the names of the new columns: p_value, alarm.")
-    ] = "",
-    neutralize_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--neutralize-formulas",
-            help="To CSV or TSV: put ' before text that a spreadsheet would take for a formula.",
-        ),
-    ] = False,
-    jobs: Jobs = None,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    table: str = opt.TABLE,
+    out: str | None = opt.option(
+        None,
+        "--out -o FILE",
+        "Where all rows go, with their p-values: .csv, .tsv, .jsonl, .parquet or .arrow; - is standard "
+        "output. [default: only the most suspicious rows are shown]",
+    ),
+    alpha: float = opt.option(
+        0.05, "--alpha -a RATE", "Largest share of the rows that may be alarms.", callback=opt.checked_rate
+    ),
+    top: int = opt.option(10, "--top -n N", "How many of the most suspicious rows.", min=1),
+    in_full: bool = opt.option(False, "--explain", "Show all reasons of these rows, as rankad explain does."),
+    reasons: bool = opt.option(False, "--reasons", "Add a column, reason, that says why a row is an alarm."),
+    model: Path | None = opt.option(None, "--model -m FILE", "Also save a model, to score new rows with."),
+    *,
+    learning: opt.Learning,
+    prefix: str = opt.option("", "--prefix TEXT", "Put before the names of the new columns: p_value, alarm."),
+    neutralize_formulas: bool = opt.NEUTRALIZE_FORMULAS,
+    jobs: int | None = opt.JOBS,
+    reading: opt.Reading,
+    as_json: bool = opt.AS_JSON,
+    quiet: bool = opt.QUIET,
 ) -> None:
     """Find the anomalies in one table, without normal rows to learn from.
 
@@ -118,91 +56,84 @@ def find(
     """
     from rankad import RankAD
     from rankad._base.progress import told_to
-    from rankad.cli.learning import read_whole
-    from rankad.cli.screen import metered
+    from rankad.cli.console import metered
+    from rankad.cli.whole_table import read_whole
     from rankad.scoring.answers import AnswerColumns
     from rankad.scoring.batches import explained, of_table
     from rankad.scoring.loading import threads
 
-    _check_use(table, out, model, as_json=as_json)
-    begun = time.monotonic()
+    _check_outputs(table, out, model, as_json=as_json)
+    started = time.monotonic()
     with metered(quiet) as meter:
-        read = read_whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
-        with of_table(read.name):
-            columns = AnswerColumns.beside(read.frame.columns, prefix, reasons=reasons, scores=False)
-            detector = read.detector(
-                RankAD(alpha, trim="auto", random_state=seed, n_jobs=threads(jobs)),
-                ids=ids,
-                drop=drop,
-                numbers=number,
-                categories=category,
-                times=moment,
-                missing=missing,
-                decimal=decimal,
-                day_first=day_first,
-                min_count=min_count,
-            )
+        whole = read_whole(table, reading, meter)
+        with of_table(whole.name):
+            columns = AnswerColumns.beside(whole.frame.columns, prefix, reasons=reasons, scores=False)
+            inner = RankAD(alpha, trim="auto", random_state=learning.seed, n_jobs=threads(jobs))
+            detector = whole.detector(inner, learning)
             meter.begin("Looking")
             with told_to(meter.step):
-                p_values = detector.fit_p_values(read.rows)
+                p_values = detector.fit_p_values(whole.rows)
         meter.begin("Explaining")
-        found = explained(detector, _most_suspicious(read.frame, p_values, top), alpha)
-        # Once more: much may have come to be there in the meantime.
-        _check_use(table, out, model, as_json=as_json)
+        suspicious = explained(detector, _most_suspicious(whole.frame, p_values, top), alpha)
+        # Again: files may have appeared in the meantime.
+        _check_outputs(table, out, model, as_json=as_json)
         if out is not None:
-            answers = _answers(read, detector, p_values, columns, alpha)
-            _write(read, table, out, detector, answers, neutralize=neutralize_formulas)
+            answers = _answers(whole, detector, p_values, columns, alpha)
+            _write(whole, table, out, detector, answers, neutralize=neutralize_formulas)
         if model is not None:
-            # How it was fitted here is nothing the model should remember.
+            # The model file does not record how many threads fitted it.
             detector.detector_.n_jobs = None
             detector.save(model)
-    n_alarms, spent = int((p_values <= alpha).sum()), time.monotonic() - begun
+    n_alarms, spent = int((p_values <= alpha).sum()), time.monotonic() - started
     if as_json:
-        _print_json(table, out, model, detector, alpha, n_alarms, found, spent)
+        _print_json(table, out, model, detector, alpha, n_alarms, suspicious, spent)
     elif not quiet:
-        _print_text(table, out, model, detector, alpha, n_alarms, found, in_full=in_full)
+        _print_text(table, out, model, detector, alpha, n_alarms, suspicious, in_full=in_full)
 
 
-def _check_use(table: str, out: str | None, model: Path | None, *, as_json: bool) -> None:
+def _check_outputs(table: str, out: str | None, model: Path | None, *, as_json: bool) -> None:
     """Refuse outputs that must not be written, before any work is done and again after it."""
-    if as_json and out == "-":
-        raise typer.BadParameter(
-            "standard output cannot take both rows and JSON; give --out FILE", param_hint="--json"
-        )
+    opt.check_json(out, as_json)
     if out is not None and out != "-":
-        check_file(out, "--out", [table], streams=True)
+        opt.check_file(out, "--out", [table], streams=True)
         if model is not None and os.path.realpath(out) == os.path.realpath(model):
-            raise typer.BadParameter(f"{model} is also written to; name another file", param_hint="--model")
+            raise opt.refuse("--model", f"{model} is also written to; name another file")
     if model is not None:
-        check_file(model, "--model", [table])
+        opt.check_file(model, "--model", [table])
 
 
 def _most_suspicious(frame: pl.DataFrame, p_values: Floats, top: int) -> Rows:
-    """Return the rows with the least p-values, the least first; of equal ones, the earlier."""
+    """Return the rows with the smallest p-values, in order; of equal ones, the earlier first."""
     import numpy as np
 
     from rankad.scoring.batches import Rows
 
     at = np.argsort(p_values, kind="stable")[:top]
-    # Their place is all that is known of them, so it is their score as well.
+    # There are no scores, so the p-value serves as score as well.
     return Rows(frame[at], at + 1, p_values[at], p_values[at])
 
 
 def _write(
-    read: Whole, table: str, out: str, detector: TableDetector, answers: pl.DataFrame, *, neutralize: bool
+    whole: WholeTable,
+    table: str,
+    out: str,
+    detector: TableDetector,
+    answers: pl.DataFrame,
+    *,
+    neutralize: bool,
 ) -> None:
-    """Write all rows as they came, with what was found."""
+    """Write all rows with their answers."""
     from rankad.io.files import as_numbers, open_output
     from rankad.scoring.files import numbers_of, out_format, stays_text
 
-    format = out_format(out, read.format)
-    as_text = stays_text(read.format, format)
-    frame = read.frame if as_text else as_numbers(read.frame, numbers_of(detector))
+    format = out_format(out, whole.format)
+    as_text = stays_text(whole.format, format)
+    frame = whole.frame if as_text else as_numbers(whole.frame, numbers_of(detector))
     with open_output(
         out,
         format=format,
-        # What was separated by semicolons stays so.
-        delimiter=read.delimiter if format == read.format == "csv" else None,
+        # CSV keeps its delimiter.
+        delimiter=whole.delimiter if format == whole.format == "csv" else None,
         inputs=[] if table == "-" else [table],
         neutralize_formulas=neutralize,
     ) as writer:
@@ -210,21 +141,21 @@ def _write(
 
 
 def _answers(
-    read: Whole, detector: TableDetector, p_values: Floats, columns: AnswerColumns, alpha: float
+    whole: WholeTable, detector: TableDetector, p_values: Floats, columns: AnswerColumns, alpha: float
 ) -> pl.DataFrame:
     """Return the new columns."""
     from rankad.scoring.answers import reasons_of
     from rankad.scoring.batches import Batch
 
     alarms = p_values <= alpha
-    batch = Batch(read.frame, p_values, p_values, 0, None)
-    said = reasons_of(detector, batch, alarms, int(alarms.sum()), alpha) if columns.reason else ()
-    return columns.of(batch, alarms, said).drop(columns.score)
+    batch = Batch(whole.frame, p_values, p_values, 0, None)
+    reasons = reasons_of(detector, batch, alarms, int(alarms.sum()), alpha) if columns.reason else ()
+    return columns.of(batch, alarms, reasons).drop(columns.score)
 
 
 def _promise(n_rows: int, alpha: float) -> str:
     """Say in a line what the p-values mean."""
-    from rankad.cli.words import percent, rows
+    from rankad.cli.messages import percent, rows
 
     return (
         f"A p-value is the row's place among the {rows(n_rows)} of this table. At most {percent(alpha)} of "
@@ -239,11 +170,11 @@ def _print_json(
     detector: TableDetector,
     alpha: float,
     n_alarms: int,
-    found: Sequence[Explained],
+    suspicious: Sequence[ExplainedRow],
     spent: float,
 ) -> None:
     from rankad.cli.explain import as_dict
-    from rankad.cli.words import as_json
+    from rankad.cli.messages import to_json
 
     inner: Any = detector.detector_
     n_rows = detector.encoder_.n_rows
@@ -257,10 +188,10 @@ def _print_json(
         "kept_from_training": len(inner.trimmed_rows_),
         "promise": _promise(n_rows, alpha),
         "understood": list(detector.encoder_.notes),
-        "most_suspicious": [as_dict(each, alpha) for each in found],
+        "most_suspicious": [as_dict(each, alpha) for each in suspicious],
         "seconds": round(spent, 3),
     }
-    typer.echo(as_json(answer))
+    typer.echo(to_json(answer))
 
 
 def _print_text(
@@ -270,26 +201,26 @@ def _print_text(
     detector: TableDetector,
     alpha: float,
     n_alarms: int,
-    found: Sequence[Explained],
+    suspicious: Sequence[ExplainedRow],
     *,
     in_full: bool,
 ) -> None:
+    from rankad.cli.console import console, rows_table
     from rankad.cli.explain import print_explained
-    from rankad.cli.screen import rows_table, screen
-    from rankad.cli.words import alarms, percent, rows
+    from rankad.cli.messages import alarms, percent, rows
 
-    console = screen(stderr=out == "-")
-    console.print("The most suspicious rows:\n")
+    screen = console(stderr=out == "-")
+    screen.print("The most suspicious rows:\n")
     if in_full:
-        for each in found:
-            print_explained(console, each, alpha)
+        for each in suspicious:
+            print_explained(screen, each, alpha)
     else:
-        console.print(rows_table(found, alpha), "")
+        screen.print(rows_table(suspicious, alpha), "")
     n_rows = detector.encoder_.n_rows
-    console.print(f"{rows(n_rows)}, {alarms(n_alarms)} at {percent(alpha)}. {_promise(n_rows, alpha)}")
+    screen.print(f"{rows(n_rows)}, {alarms(n_alarms)} at {percent(alpha)}. {_promise(n_rows, alpha)}")
     if out is None:
-        console.print(f"\nAll rows: rankad find {table} --out found.csv", soft_wrap=True)
+        screen.print(f"\nAll rows: rankad find {table} --out found.csv", soft_wrap=True)
     elif out != "-":
-        console.print(f"Wrote {out}.", soft_wrap=True)
+        screen.print(f"Wrote {out}.", soft_wrap=True)
     if model is not None:
-        console.print(f"Saved {model}. Next: rankad score NEW_TABLE --model {model}", soft_wrap=True)
+        screen.print(f"Saved {model}. Next: rankad score NEW_TABLE --model {model}", soft_wrap=True)

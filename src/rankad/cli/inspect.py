@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankad.cli.options import AsJson, Verbose
+from rankad.cli import options as opt
 
 if TYPE_CHECKING:
     from rankad.modelfile import ModelCard
@@ -26,9 +26,8 @@ _CALIBRATIONS = {
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")],
-    as_json: AsJson = False,
-    verbose: Verbose = False,
+    model: Path = typer.Argument(metavar="MODEL", help="The model file."),
+    as_json: bool = opt.AS_JSON,
 ) -> None:
     """Show what a model is and what it promises.
 
@@ -36,38 +35,30 @@ def inspect(
     checked as a whole: what is shown is what was saved.
     """
     import rankad
-    from rankad.cli.words import as_json as written
+    from rankad.cli.messages import to_json
     from rankad.modelfile import read_card
 
     card, detector = read_card(model), rankad.load(model)
     levels = sorted({*_LEVELS, card.alpha}, reverse=True)
     bounds = [detector.false_alarm_bound(level) for level in levels]
     if as_json:
-        typer.echo(written(_as_dict(card, bounds)))
+        typer.echo(to_json(asdict(card) | {"saved": card.saved.isoformat(), "promises": bounds}))
     else:
         _print(model, card, bounds)
 
 
-def _as_dict(card: ModelCard, bounds: list[FalseAlarmBound]) -> dict[str, Any]:
-    return asdict(card) | {"saved": card.saved.isoformat(), "promises": bounds}
-
-
 def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
     from rankad._base.wording import count
-    from rankad.cli.screen import plain_table, screen
-    from rankad.cli.words import percent, rows, size, sureness
+    from rankad.cli.console import console, facts_table, plain_table
+    from rankad.cli.messages import confidence, percent, rows, size
 
-    out = screen()
-    facts = plain_table("", "")
-    facts.show_header = False
-    held = "" if card.detector in (card.kind, "RankAD") else f" of {card.detector}"
-    facts.add_row("kind", f"{card.kind}{held}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
+    out, facts = console(), facts_table()
+    inner = "" if card.detector in (card.kind, "RankAD") else f" of {card.detector}"
+    facts.add_row("kind", f"{card.kind}{inner}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
     learned = rows(card.n_rows)
     if card.n_trimmed:
-        auto = card.parameters["trim"] == "auto"
-        learned += (
-            f", {count(card.n_trimmed)} of them {'kept from training' if auto else 'left out'} as suspects"
-        )
+        how = "kept from training" if card.parameters["trim"] == "auto" else "left out"
+        learned += f", {count(card.n_trimmed)} of them {how} as suspects"
     facts.add_row("learned from", learned)
     facts.add_row(
         "compares with", f"{rows(card.n_calibrating)}, {_CALIBRATIONS[card.calibration]} ({card.calibration})"
@@ -84,13 +75,11 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
         default = " (the model's default)" if bound.alpha == card.alpha else ""
         most = percent(bound.bound) if bound.bound > 0 else "no alarm possible"
         promises.add_row(
-            percent(bound.alpha) + default, most, f"with {sureness(bound)}" if bound.bound else ""
+            percent(bound.alpha) + default, most, f"with {confidence(bound)}" if bound.bound else ""
         )
     out.print(promises, "")
     _print_columns(card)
-    changed = _changed(card)
-    details = plain_table("", "")
-    details.show_header = False
+    changed, details = _changed(card), facts_table()
     if changed:
         details.add_row("parameters", ", ".join(f"{name}={value!r}" for name, value in changed.items()))
     details.add_row("versions", ", ".join(f"{name} {version}" for name, version in card.versions.items()))
@@ -103,7 +92,7 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
 
 def _scores_by(card: ModelCard) -> str:
     from rankad._base.wording import count
-    from rankad.cli.words import rows
+    from rankad.cli.messages import rows
 
     scaling = f"{card.scaling or 'no further'} scaling"
     if card.radius is not None:
@@ -119,24 +108,23 @@ def _scores_by(card: ModelCard) -> str:
 
 def _print_columns(card: ModelCard) -> None:
     from rankad._base.wording import cell, printable
-    from rankad.cli.screen import plain_table, screen
+    from rankad.cli.console import console, plain_table
 
-    out = screen()
-    if card.encoding:
-        table = plain_table("column", "becomes")
-        for at, line in enumerate(card.encoding):
-            # A name may have a colon itself; of ids and columns that were dropped there is only the line.
-            name = card.columns[at] if at < len(card.columns) else line.rpartition(": ")[0]
-            what = line.removeprefix(f"{name}: ")
-            table.add_row(cell(name), printable(what))
-        out.print(table, "")
-    else:
+    out = console()
+    if not card.encoding:
         names = ", ".join(map(cell, card.columns)) or "without names"
         out.print(f"  {card.n_columns} columns of numbers: {names}\n")
+        return
+    table = plain_table("column", "becomes")
+    for at, line in enumerate(card.encoding):
+        # A name may contain a colon; for ids and dropped columns there is only the line.
+        name = card.columns[at] if at < len(card.columns) else line.rpartition(": ")[0]
+        table.add_row(cell(name), printable(line.removeprefix(f"{name}: ")))
+    out.print(table, "")
 
 
 def _changed(card: ModelCard) -> dict[str, Any]:
-    """Return the parameters that are not as by default."""
+    """Return the parameters that differ from the defaults."""
     import rankad
 
     defaults = getattr(rankad, card.detector)().get_params()

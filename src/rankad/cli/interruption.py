@@ -1,4 +1,4 @@
-"""A run that is told to end: like one that is interrupted, it cleans up, and it always ends."""
+"""SIGINT and SIGTERM: a run cleans up, and always ends."""
 
 from __future__ import annotations
 
@@ -8,35 +8,32 @@ from typing import Any
 
 __all__ = ["Interruption"]
 
-# Python drops an exception that is raised while it frees an object, or while C calls Python, as it does when
-# loops are compiled. So it is raised again after so many seconds.
-_AGAIN = 0.2
+# Python drops an exception raised while it frees an object, or in a callback from C, as when loops are
+# compiled. So it is raised again after this many seconds.
+_REPEAT_SECONDS = 0.2
 
 
 class Interruption:
-    """SIGINT and SIGTERM as KeyboardInterrupt, raised until it gets through.
+    """Raises KeyboardInterrupt for SIGINT and SIGTERM, again and again until it takes effect.
 
-    Attributes
-    ----------
-    told : list of int
-        The signals that came.
+    `signals` are those received.
     """
 
     def __init__(self) -> None:
-        self.told: list[int] = []
+        self.signals: list[int] = []
 
     def listen(self) -> None:
-        """Take the signals from now on, but for those that are ignored (as under nohup)."""
+        """Handle the signals from now on, except ignored ones (as under nohup)."""
         for sent in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(sent) is not signal.SIG_IGN:
-                signal.signal(sent, self._come)
+                signal.signal(sent, self._interrupt)
         if hasattr(signal, "setitimer"):
-            signal.signal(signal.SIGALRM, self._come_again)
+            signal.signal(signal.SIGALRM, self._interrupt_again)
         before = sys.unraisablehook
 
         def dropped(what: Any) -> None:
-            # It is raised again, and nobody wants to read about the first time.
-            if not (self.told and isinstance(what.exc_value, KeyboardInterrupt)):
+            # It is raised again, so do not report the first time.
+            if not (self.signals and isinstance(what.exc_value, KeyboardInterrupt)):
                 before(what)
 
         sys.unraisablehook = dropped
@@ -48,22 +45,22 @@ class Interruption:
 
     @property
     def terminated(self) -> bool:
-        """Whether it was told to end, not interrupted."""
-        return signal.SIGTERM in self.told
+        """Whether SIGTERM was received."""
+        return signal.SIGTERM in self.signals
 
-    def _come(self, number: int, _: Any) -> None:
-        self.told.append(number)
+    def _interrupt(self, number: int, _: Any) -> None:
+        self.signals.append(number)
         if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
+            signal.setitimer(signal.ITIMER_REAL, _REPEAT_SECONDS, _REPEAT_SECONDS)
         raise KeyboardInterrupt
 
-    def _come_again(self, *_: Any) -> None:
+    def _interrupt_again(self, *_: Any) -> None:
         if not _is_ending(sys.exc_info()[1]):
             raise KeyboardInterrupt
 
 
 def _is_ending(handled: BaseException | None) -> bool:
-    """Tell whether what is being handled, as by a `finally`, comes of an interruption."""
+    """Return whether the exception being handled, as in a `finally`, stems from an interruption."""
     while handled is not None and not isinstance(handled, KeyboardInterrupt):
         handled = handled.__context__
     return handled is not None

@@ -1,77 +1,61 @@
-"""Options that several commands have."""
+"""Options that several commands share, and checks of what was given."""
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
 
 from rankad._base.files import check_output, is_stream
 
-__all__ = [
-    "Alpha",
-    "AsJson",
-    "Category",
-    "DayFirst",
-    "Decimal",
-    "Delimiter",
-    "DiscoveryRate",
-    "Drop",
-    "Encoding",
-    "Format",
-    "Ids",
-    "Jobs",
-    "MinCount",
-    "Missing",
-    "Model",
-    "Moment",
-    "Number",
-    "Quiet",
-    "Seed",
-    "Sheet",
-    "Table",
-    "Verbose",
-    "check_file",
-    "check_rates",
-    "checked_rate",
-    "checked_share",
-]
+if TYPE_CHECKING:
+    from rankad.detectors.table import TableDetector
+    from rankad.io.reader import TableReader
+    from rankad.scoring.batches import Progress
+
+
+def option(default: Any, spec: str, help: str, **limits: Any) -> Any:
+    """Return a Typer option; the default ... means required, the spec is as in "--alpha -a RATE"."""
+    names = [part for part in spec.split() if part.startswith("-")]
+    metavar = spec.split()[-1] if len(names) < len(spec.split()) else None
+    return typer.Option(default, *names, metavar=metavar, help=help, **limits)
+
+
+def refuse(option: str, problem: str) -> typer.BadParameter:
+    """Return the error to raise for an option."""
+    return typer.BadParameter(problem, param_hint=option)
 
 
 def checked_rate(value: float | None) -> float | None:
-    """Return a rate strictly between 0 and 1, or None; anything else is a misuse."""
+    """Return a rate strictly between 0 and 1, or None."""
     if value is not None and not 0 < value < 1:
         raise typer.BadParameter(f"{value:g} is not strictly between 0 and 1; for five per cent give 0.05")
     return value
 
 
 def checked_share(value: str) -> float | str:
-    """Return a share from 0 to below one half, or "auto"; anything else is a misuse."""
+    """Return a share from 0 to below one half, or "auto"."""
     try:
         share = value if value == "auto" else float(value)
     except ValueError:
         share = -1.0
     if isinstance(share, float) and not 0 <= share < 0.5:
-        raise typer.BadParameter(
+        raise refuse(
+            "--trim",
             f"{value!r} is neither auto nor a share from 0 to below 0.5; for five per cent give 0.05",
-            param_hint="--trim",
         )
     return share
 
 
-def check_rates(table: str, alpha: float | None, fdr: float | None) -> None:
-    """Refuse two rates at once, and a rate of false discoveries of a table that cannot be read twice."""
-    if alpha is not None and fdr is not None:
-        raise typer.BadParameter("give either --alpha or --fdr, not both", param_hint="--fdr")
-    if fdr is not None and (table == "-" or is_stream(table)):
-        raise typer.BadParameter(
-            f"{'the table' if table == '-' else table} is read twice, so it must be a file, not "
-            f"{'-' if table == '-' else 'a pipe'}",
-            param_hint="--fdr",
-        )
+def check_json(out: str | None, as_json: bool) -> None:
+    """Refuse rows and JSON on the same standard output."""
+    if as_json and out == "-":
+        raise refuse("--json", "standard output cannot take both rows and JSON; give --out FILE")
 
 
 def check_file(
@@ -81,144 +65,148 @@ def check_file(
     *,
     streams: bool = False,
 ) -> None:
-    """Refuse a file that must not be written, before any work is done.
-
-    Parameters
-    ----------
-    path : str or path
-    option : str
-        Where it was given.
-    inputs : iterable of str or path
-        Files that are read; - is standard input.
-    streams : bool
-        Whether it may be a device or a pipe.
-    """
+    """Refuse an output that must not be written: over an input, or unless `streams` to a device or pipe."""
     try:
         check_output(path, [given for given in inputs if os.fspath(given) != "-"])
     except OSError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+        raise refuse(option, str(error)) from error
     if is_stream(path) and not streams:
-        raise typer.BadParameter(f"{os.fspath(path)} is a device or a pipe; name a file", param_hint=option)
+        raise refuse(option, f"{os.fspath(path)} is a device or a pipe; name a file")
 
 
-Table = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE",
-        help="CSV, TSV, JSON (all also .gz, .zst), Parquet, Arrow, NumPy or Excel file; - is standard input.",
-    ),
-]
-Model = Annotated[Path, typer.Option("--model", "-m", metavar="FILE", help="The model file.")]
-Alpha = Annotated[
-    float | None,
-    typer.Option(
-        "--alpha",
-        "-a",
-        callback=checked_rate,
-        metavar="RATE",
-        help="False-alarm rate. [default: the model's]",
-    ),
-]
-DiscoveryRate = Annotated[
-    float | None,
-    typer.Option(
-        "--fdr",
-        callback=checked_rate,
-        metavar="RATE",
-        help="Instead of --alpha: the share of the alarms that may be false (Benjamini-Hochberg over the "
+TABLE = typer.Argument(
+    metavar="TABLE",
+    help="CSV, TSV, JSON (all also .gz, .zst), Parquet, Arrow, NumPy or Excel file; - is standard input.",
+)
+MODEL = option(..., "--model -m FILE", "The model file.")
+JOBS = option(None, "--jobs -j N", "Threads. [default: all cores]", min=1)
+AS_JSON = option(False, "--json", "Print one JSON object instead of text.")
+QUIET = option(False, "--quiet -q", "No progress, no summary.")
+NEUTRALIZE_FORMULAS = option(
+    False,
+    "--neutralize-formulas",
+    "To CSV or TSV: put ' before text that a spreadsheet would take for a formula (it begins with = + - @, a "
+    "tab or a line end, and is not a number). [default: rows are written as they are]",
+)
+_Columns = list[str] | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the table is read."""
+
+    format: str | None = option(
+        None,
+        "--format FORMAT",
+        "Of TABLE: csv, tsv, jsonl, json, parquet, arrow, npy, npz or excel. [default: by its name]",
+    )
+    delimiter: str | None = option(None, "--delimiter CHAR", "Of CSV. [default: by its first line]")
+    encoding: str | None = option(
+        None,
+        "--encoding NAME",
+        "Of text: latin-1, cp1252, utf-16-le, ... [default: utf-8, or by the byte order mark]",
+    )
+    sheet: str | None = option(None, "--sheet NAME", "Of an Excel file. [default: the only one]")
+
+    def open(self, table: str) -> TableReader:
+        """Open the table."""
+        from rankad.io.files import open_table
+
+        return open_table(table, **vars(self))
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Which rows are alarms."""
+
+    alpha: float | None = option(
+        None, "--alpha -a RATE", "False-alarm rate. [default: the model's]", callback=checked_rate
+    )
+    fdr: float | None = option(
+        None,
+        "--fdr RATE",
+        "Instead of --alpha: the share of the alarms that may be false (Benjamini-Hochberg over the "
         "whole file, which is read twice).",
-    ),
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Threads. [default: all cores]")
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="FORMAT",
-        help="Of TABLE: csv, tsv, jsonl, json, parquet, arrow, npy, npz or excel. [default: by its name]",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", metavar="CHAR", help="Of CSV. [default: by its first line]"),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        "--encoding",
-        metavar="NAME",
-        help="Of text: latin-1, cp1252, utf-16-le, ... [default: utf-8, or by the file's mark]",
-    ),
-]
-Sheet = Annotated[
-    str | None,
-    typer.Option("--sheet", metavar="NAME", help="Of an Excel file. [default: the only one]"),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Show the trace of an error.")]
-Ids = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--id", metavar="COLUMN", help="Columns that name rows; not learned from. As a,b or repeatedly."
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option("--drop", metavar="COLUMN", help="Columns to ignore. As a,b or repeatedly."),
-]
-Number = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--number", metavar="COLUMN", help="Columns of numbers, whatever they look like; as --drop."
-    ),
-]
-Category = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--category",
-        metavar="COLUMN",
-        help="Columns of categories even if they look like numbers, as zip codes; as --drop.",
-    ),
-]
-Moment = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--time",
-        metavar="COLUMN",
-        help="Columns of dates or times, also as seconds since 1970 or days of Excel; as --drop.",
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal", metavar="MARK", help="What stands before decimals: , or . (by default cells decide)."
-    ),
-]
-DayFirst = Annotated[
-    bool | None,
-    typer.Option(
-        "--day-first/--month-first", help="Whether 03/04/2024 is in April (by default cells decide)."
-    ),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--missing",
-        metavar="VALUE",
-        help="What stands for a missing value, as -999: in all columns, or in one as COLUMN=VALUE. Can be "
-        "repeated.",
-    ),
-]
-MinCount = Annotated[
-    int,
-    typer.Option(
-        "--min-count",
-        min=1,
-        metavar="N",
-        help="Categories of fewer rows than these are taken together.",
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same model.")]
+        callback=checked_rate,
+    )
+
+    def check(self, table: str) -> None:
+        """Refuse two rates at once, and a false discovery rate of a table that cannot be read twice."""
+        if self.alpha is not None and self.fdr is not None:
+            raise refuse("--fdr", "give either --alpha or --fdr, not both")
+        if self.fdr is not None and (table == "-" or is_stream(table)):
+            what, not_ = ("the table", "-") if table == "-" else (table, "a pipe")
+            raise refuse("--fdr", f"{what} is read twice, so it must be a file, not {not_}")
+
+    def set_on(self, detector: TableDetector, table: str, reading: Reading, progress: Progress) -> float:
+        """Set the detector's alpha, and return the largest p-value of an alarm."""
+        from rankad.scoring.batches import discovery_level
+
+        detector.alpha = detector.alpha if self.alpha is None else self.alpha
+        if self.fdr is None:
+            return detector.alpha
+        with reading.open(table) as reader:
+            return discovery_level(reader, detector, self.fdr, progress)
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What the columns are, and how rows are learned from."""
+
+    ids: _Columns = option(
+        None, "--id COLUMN", "Columns that name rows; not learned from. As a,b or repeatedly."
+    )
+    drop: _Columns = option(None, "--drop COLUMN", "Columns to ignore. As a,b or repeatedly.")
+    numbers: _Columns = option(
+        None, "--number COLUMN", "Columns of numbers, whatever they look like; as --drop."
+    )
+    categories: _Columns = option(
+        None,
+        "--category COLUMN",
+        "Columns of categories even if they look like numbers, as zip codes; as --drop.",
+    )
+    times: _Columns = option(
+        None,
+        "--time COLUMN",
+        "Columns of dates or times, also as seconds since 1970 or days of Excel; as --drop.",
+    )
+    decimal: str | None = option(
+        None, "--decimal MARK", "The decimal mark: , or . (by default cells decide)."
+    )
+    day_first: bool | None = option(
+        None, "--day-first/--month-first", "Whether 03/04/2024 is in April (by default cells decide)."
+    )
+    missing: _Columns = option(
+        None,
+        "--missing VALUE",
+        "A value that means missing, as -999: in all columns, or in one as COLUMN=VALUE. Repeatable.",
+    )
+    min_count: int = option(5, "--min-count N", "Categories with fewer rows are grouped together.", min=1)
+    seed: int = option(0, "--seed N", "Same seed, same model.", min=0, max=2**32 - 1)
+
+
+def as_command(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function for Typer: groups of options (dataclasses) become single ones, --verbose is added."""
+    hints = get_type_hints(function)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    options = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in groups:
+            kinds = get_type_hints(groups[name])
+            options += [(field.name, kinds[field.name], field.default) for field in fields(groups[name])]
+        else:
+            options.append((name, hints[name], parameter.default))
+    options.append(("verbose", bool, option(False, "--verbose", "Show the traceback of an error.")))
+
+    @wraps(function)
+    def command(verbose: bool, **given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        function(**given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, keyword, default=value, annotation=kind) for name, kind, value in options]
+    )
+    command.__annotations__ = {name: kind for name, kind, _ in options}
+    return command

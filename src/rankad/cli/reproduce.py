@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from rankad.cli.options import Verbose
+from rankad.cli.options import option
 
 __all__ = ["reproduce"]
 
 
 def reproduce(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="WHAT", help="table-1, table-2, table-3, figure-1, figure-2, findings or all."
-        ),
-    ],
-    quick: Annotated[bool, typer.Option("--quick", help="A cheap look: one run, fewer rows.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="From which every run's seed is derived.")] = 0,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            file_okay=False,
-            help="The folder of the data sets. [default: RANKAD_DATA, else downloaded]",
-        ),
-    ] = None,
-    out: Annotated[Path, typer.Option(file_okay=False, help="The folder of the results.")] = Path("results"),
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Processes; several lengthen the times taken. [default: all cores, but one for table-3]",
-        ),
-    ] = None,
-    verbose: Verbose = False,
+    what: str = typer.Argument(
+        metavar="WHAT", help="table-1, table-2, table-3, figure-1, figure-2, findings or all."
+    ),
+    quick: bool = option(False, "--quick", "A cheap look: one run, fewer rows."),
+    seed: int = option(0, "--seed", "The seed of every run is derived from it.", min=0),
+    data: Path | None = option(
+        None,
+        "--data",
+        "The folder of the data sets. [default: RANKAD_DATA, else download]",
+        exists=True,
+        file_okay=False,
+    ),
+    out: Path = option(Path("results"), "--out", "The folder of the results.", file_okay=False),
+    jobs: int | None = option(
+        None, "--jobs", "Processes; more affect timings. [default: all cores, one for table-3]", min=1
+    ),
 ) -> None:
     """Reproduce the paper's tables and figures.
 
     One of them, the findings about the paper's text, or all. Finished parts are kept in the folder of the
-    results: interrupted and called again, the command goes on from there.
+    results: after an interruption, the same command continues from there.
     """
     from rankad.experiments.reproduce import names
     from rankad.experiments.reproduce import reproduce as run

@@ -1,12 +1,12 @@
-"""Whether the system lets a process have the memory that the libraries take before any row is read."""
+"""Check the memory limits of the process against what the libraries need before any row is read."""
 
 from __future__ import annotations
 
 __all__ = ["check_room"]
 
 _MIB = 1 << 20
-# Measured on two cores: they map 2.0 GB of addresses and write to 0.5 GB of them. With less they do not say
-# that memory is short. They abort, or wait for ever for a thread that could not be started.
+# Measured on two cores: they map 2.0 GB of addresses and write to 0.5 GB. With less they give no clear error
+# but abort, or wait forever for a thread that could not be started.
 _LEAST = {"RLIMIT_AS": ("addresses", "-v", 2048 * _MIB), "RLIMIT_DATA": ("data", "-d", 640 * _MIB)}
 
 
@@ -23,6 +23,6 @@ def check_room() -> None:
         limit = resource.getrlimit(number)[0]
         if limit != resource.RLIM_INFINITY and limit < least:
             raise OSError(
-                f"this process may have {limit // _MIB:,} MiB of {what} (ulimit {option}), and rankad needs "
-                f"{least // _MIB:,} MiB or more; raise the limit, or limit memory by a container instead."
+                f"this process is limited to {limit // _MIB:,} MiB of {what} (ulimit {option}), and rankad "
+                f"needs {least // _MIB:,} MiB or more; raise the limit, or use a container to limit memory."
             )

@@ -4,91 +4,52 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from rankad._base.files import is_stream
-from rankad.cli.options import (
-    Alpha,
-    Delimiter,
-    DiscoveryRate,
-    Encoding,
-    Format,
-    Jobs,
-    Model,
-    Quiet,
-    Sheet,
-    Table,
-    Verbose,
-    check_file,
-    check_rates,
-)
+from rankad.cli import options as opt
 
 if TYPE_CHECKING:
-    from rankad.scoring.files import ScoredFile, ScorePlan
+    from rankad.scoring.files import ScoredFile
 
 __all__ = ["score"]
 
-_ALARMS = 3
+_STATUS_ALARMS = 3
 
 
 def score(
-    table: Table,
-    model: Model,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where the rows go: .csv, .tsv, .jsonl, .parquet or .arrow; - is standard output. "
-            "[default: standard output; on a terminal, only the most abnormal rows are shown]",
-        ),
-    ] = None,
-    alpha: Alpha = None,
-    fdr: DiscoveryRate = None,
-    alarms_only: Annotated[bool, typer.Option("--alarms-only", help="Write the alarms alone.")] = False,
-    sort: Annotated[
-        bool, typer.Option("--sort", help="Most abnormal rows first; holds all rows written in memory.")
-    ] = False,
-    reasons: Annotated[
-        bool,
-        typer.Option(
-            "--reasons",
-            help="Add a column, reason, that says in words why an alarm is one: for the first 10,000 alarms, "
-            "at a millisecond or so each.",
-        ),
-    ] = False,
-    fail_on_alarm: Annotated[
-        bool, typer.Option("--fail-on-alarm", help="Exit with status 3 if there is any alarm.")
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Go on where an interrupted run of the same command was; to CSV or JSON lines."
-        ),
-    ] = False,
-    prefix: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="Put before the names of the new columns: p_value, score, alarm."),
-    ] = "",
-    neutralize_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--neutralize-formulas",
-            help="To CSV or TSV: put ' before text that a spreadsheet would take for a formula (it begins "
-            "with = + - @, a tab or a line end, and is no number). [default: rows come out as they came in]",
-        ),
-    ] = False,
-    jobs: Jobs = None,
-    format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    table: str = opt.TABLE,
+    model: Path = opt.MODEL,
+    out: str | None = opt.option(
+        None,
+        "--out -o FILE",
+        "Where the rows go: .csv, .tsv, .jsonl, .parquet or .arrow; - is standard output. [default: "
+        "standard output; on a terminal, only the most abnormal rows are shown]",
+    ),
+    *,
+    rates: opt.Rates,
+    alarms_only: bool = opt.option(False, "--alarms-only", "Write the alarms alone."),
+    sort: bool = opt.option(False, "--sort", "Most abnormal rows first; holds all rows written in memory."),
+    reasons: bool = opt.option(
+        False,
+        "--reasons",
+        "Add a column, reason, that says in words why a row is an alarm: for the first 10,000 alarms, at "
+        "a millisecond or so each.",
+    ),
+    fail_on_alarm: bool = opt.option(False, "--fail-on-alarm", "Exit with status 3 if there is any alarm."),
+    resume: bool = opt.option(
+        False, "--resume", "Continue an interrupted run of the same command; to CSV or JSON lines."
+    ),
+    prefix: str = opt.option(
+        "", "--prefix TEXT", "Put before the names of the new columns: p_value, score, alarm."
+    ),
+    neutralize_formulas: bool = opt.NEUTRALIZE_FORMULAS,
+    jobs: int | None = opt.JOBS,
+    reading: opt.Reading,
+    as_json: bool = opt.option(False, "--json", "Print the summary as one JSON object."),
+    quiet: bool = opt.QUIET,
 ) -> None:
     """Give every row a p-value; small ones are alarms.
 
@@ -96,120 +57,104 @@ def score(
     abnormal) and alarm (true or false). If the table as a whole is not like normal rows, that is said first,
     with the column that is to blame. Memory stays small whatever the size of the file.
     """
-    from rankad.cli.screen import metered, screen
-    from rankad.scoring.files import ScorePlan, carry_out
+    from rankad.cli.console import console, metered
+    from rankad.scoring.files import score_file
 
-    _check_use(table, model, out, alpha, fdr, sort=sort, resume=resume, as_json=as_json)
-    # Rows are not poured over a terminal unless asked for.
+    rates.check(table)
+    _check_outputs(table, model, out, sort=sort, resume=resume, as_json=as_json)
+    # Rows are not printed to a terminal unless asked for.
     nowhere = out is None and (as_json or sys.stdout.isatty())
-    plan = ScorePlan(
-        table,
-        model,
-        None if nowhere else out or "-",
-        alpha=alpha,
-        fdr=fdr,
+    out = None if nowhere else out or "-"
+    options: dict[str, Any] = dict(
         alarms_only=alarms_only,
         sort=sort,
         resume=resume,
         reasons=reasons,
         prefix=prefix,
         neutralize_formulas=neutralize_formulas,
-        format=format,
-        delimiter=delimiter,
-        encoding=encoding,
-        sheet=sheet,
+        **vars(rates),
+        **vars(reading),
     )
-    with metered(quiet or (plan.to_stdout and sys.stdout.isatty())) as meter:
-        outcome = carry_out(plan, jobs, progress=meter.reading, tell=screen(stderr=True).print)
+    notify = console(stderr=True).print
+    with metered(quiet or (out == "-" and sys.stdout.isatty())) as meter:
+        scored = score_file(table, model, out, n_jobs=jobs, progress=meter.reading, notify=notify, **options)
     if as_json:
-        _print_json(plan, outcome)
+        _print_json(scored)
     elif not quiet:
-        _print_text(plan, outcome)
-    if fail_on_alarm and outcome.n_alarms:
-        raise typer.Exit(_ALARMS)
+        _print_text(scored)
+    if fail_on_alarm and scored.n_alarms:
+        raise typer.Exit(_STATUS_ALARMS)
 
 
-def _check_use(
-    table: str,
-    model: Path,
-    out: str | None,
-    alpha: float | None,
-    fdr: float | None,
-    *,
-    sort: bool,
-    resume: bool,
-    as_json: bool,
+def _check_outputs(
+    table: str, model: Path, out: str | None, *, sort: bool, resume: bool, as_json: bool
 ) -> None:
-    """Refuse options that do not go together."""
-    check_rates(table, alpha, fdr)
-    # What is read from the middle cannot be a pipe.
-    once = table == "-" or is_stream(table)
-    if as_json and out == "-":
-        raise typer.BadParameter(
-            "standard output cannot take both rows and JSON; give --out FILE", param_hint="--json"
-        )
+    """Refuse outputs that must not be written, and options that exclude each other."""
+    opt.check_json(out, as_json)
     if out not in (None, "-"):
-        check_file(out, "--out", [table, model], streams=True)
+        opt.check_file(out, "--out", [table, model], streams=True)
+    # A pipe cannot be read from the middle.
+    once = table == "-" or is_stream(table)
     if resume and (out in (None, "-") or once):
-        raise typer.BadParameter(
-            f"works from a file to a file: give TABLE and --out FILE, not {table if once else out or 'none'}",
-            param_hint="--resume",
-        )
+        wrong = table if once else out or "none"
+        raise opt.refuse("--resume", f"works from a file to a file: give TABLE and --out FILE, not {wrong}")
     if resume and sort:
-        raise typer.BadParameter(
-            "a table that is to be sorted cannot be written in parts", param_hint="--resume"
-        )
+        raise opt.refuse("--resume", "a sorted table cannot be written in parts")
 
 
-def _print_json(plan: ScorePlan, outcome: ScoredFile) -> None:
-    from rankad.cli.words import as_json, verdict_json
+def _print_json(scored: ScoredFile) -> None:
+    from rankad.cli.messages import to_json, verdict_json
 
+    plan = scored.plan
     answer = {
         "table": plan.table,
         "model": str(plan.model),
         "out": plan.out,
-        "rows": outcome.n_rows,
-        "alarms": outcome.n_alarms,
-        "alpha": outcome.alpha if plan.fdr is None else None,
+        "rows": scored.n_rows,
+        "alarms": scored.n_alarms,
+        "alpha": scored.alpha if plan.fdr is None else None,
         "fdr": plan.fdr,
-        "largest_p_value_of_alarms": outcome.level,
-        "expected_false_alarms": _expected(plan, outcome),
-        "strange_rows": outcome.n_strange,
-        "verdict": verdict_json(outcome.verdict),
+        "largest_p_value_of_alarms": scored.level,
+        "expected_false_alarms": _expected(scored),
+        "strange_rows": scored.n_strange,
+        "verdict": verdict_json(scored.verdict),
     }
-    typer.echo(as_json(answer))
+    typer.echo(to_json(answer))
 
 
-def _expected(plan: ScorePlan, outcome: ScoredFile) -> float:
-    """Return the mean number of false alarms: if all rows are normal, or at most, for false discoveries."""
-    return outcome.alpha * outcome.n_rows if plan.fdr is None else plan.fdr * outcome.n_alarms
+def _expected(scored: ScoredFile) -> float:
+    """Return the mean number of false alarms if all rows are normal or, for --fdr, its upper bound."""
+    fdr = scored.plan.fdr
+    return scored.alpha * scored.n_rows if fdr is None else fdr * scored.n_alarms
 
 
-def _print_text(plan: ScorePlan, outcome: ScoredFile) -> None:
+def _print_text(scored: ScoredFile) -> None:
     from rankad._base.wording import cell
-    from rankad.cli.screen import print_verdict, rows_table, screen
-    from rankad.cli.words import alarms, percent, rows, summary
+    from rankad.cli.console import console, print_verdict, rows_table
+    from rankad.cli.messages import alarms, percent, rows, summary
 
-    out = screen(stderr=plan.to_stdout)
-    print_verdict(out, outcome.verdict, partly=outcome.partly)
-    if outcome.most:
+    plan = scored.plan
+    out = console(stderr=plan.to_stdout)
+    print_verdict(out, scored.verdict, partly=scored.partly)
+    if scored.most:
         out.print("The most abnormal rows:\n")
-        out.print(rows_table(outcome.most, outcome.level), "")
+        out.print(rows_table(scored.most, scored.level), "")
     if plan.fdr is None:
-        out.print(summary(outcome.verdict.overall))
+        out.print(summary(scored.verdict.overall))
     else:
         out.print(
-            f"{rows(outcome.n_rows)}, {alarms(outcome.n_alarms)} with a false discovery rate of "
-            f"{percent(plan.fdr)}: of these, no more than {cell(_expected(plan, outcome), 2)} are expected "
+            f"{rows(scored.n_rows)}, {alarms(scored.n_alarms)} with a false discovery rate of "
+            f"{percent(plan.fdr)}: of these, no more than {cell(_expected(scored), 2)} are expected "
             f"to be false."
         )
-    if outcome.n_strange:
-        what = "has a cell" if outcome.n_strange == 1 else "have a cell"
-        out.print(f"{rows(outcome.n_strange)} {what} such as no normal row had; rankad explain names it.")
-    if plan.out is None:
+    if scored.n_strange:
+        verb = "has" if scored.n_strange == 1 else "have"
         out.print(
-            f"\nAll rows: rankad score {plan.table} --model {plan.model} --out scored.csv", soft_wrap=True
+            f"{rows(scored.n_strange)} {verb} a cell such as no normal row had; rankad explain names it."
         )
+    if plan.out is None:
+        command = f"rankad score {plan.table} --model {plan.model} --out scored.csv"
+        out.print(f"\nAll rows: {command}", soft_wrap=True)
     elif not plan.to_stdout:
         out.print(f"Wrote {plan.out}.", soft_wrap=True)
         out.print(f"Next: rankad explain {plan.table} --model {plan.model}", soft_wrap=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import sys
 import time
@@ -23,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from rankad._base.files import naming
+from rankad._base.files import replacing
 
 __all__ = ["Cell", "CellStore", "plain", "run_cells", "versions", "write_atomically"]
 
@@ -228,18 +227,10 @@ def plain(value: Any) -> Any:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file, whole or not at all: what stood there before stays until the new one is complete."""
+    """Write a file and its folders; an existing file stays until the new one is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with naming(path), open(temporary, "wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as out:
+        out.file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def _from_numpy(value: Any) -> Any:

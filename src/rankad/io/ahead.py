@@ -1,4 +1,4 @@
-"""A table read one batch ahead, on a thread: the next is parsed while the last is scored and written."""
+"""Read a table one batch ahead, on a thread, while the previous batch is scored and written."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rankad.io.reader import Position, TableReader
 
 __all__ = ["ReadAhead"]
 
-# How often a thread that waits looks up, in seconds.
-_PATIENCE = 0.1
+# How often a waiting thread checks whether the reader was closed, in seconds.
+_POLL_SECONDS = 0.1
 
 
 class _Batch(NamedTuple):
@@ -25,12 +25,9 @@ class _Batch(NamedTuple):
 
 
 class ReadAhead(TableReader):
-    """A reader that does its work on a thread of its own; what it says is of the batches handed out.
+    """A reader that works on its own thread; its attributes describe the last batch returned.
 
-    Parameters
-    ----------
-    reader : TableReader
-        Of a file: a pipe might keep the thread waiting for ever.
+    The reader must be of a file: a pipe could keep the thread waiting forever.
     """
 
     def __init__(self, reader: TableReader) -> None:
@@ -39,7 +36,7 @@ class ReadAhead(TableReader):
         self.total, self.unit, self.rows = reader.total, reader.unit, reader.rows
         self.delimiter, self.unused, self.compressed = reader.delimiter, reader.unused, reader.compressed
         self.typed = reader.typed
-        # One that waits and one that is being made: memory stays small.
+        # One batch waits while another is parsed: memory stays small.
         self._ready: Queue[_Batch | BaseException | None] = Queue(1)
         self._closed = Event()
         self._thread = Thread(target=self._read, daemon=True)
@@ -47,7 +44,7 @@ class ReadAhead(TableReader):
 
     @property
     def done(self) -> int:
-        """How much of it has been handed out, in `unit`."""
+        """How much has been returned, in `unit`."""
         return self._done
 
     @property
@@ -60,17 +57,17 @@ class ReadAhead(TableReader):
         try:
             for frame in self._reader:
                 batch = _Batch(frame, self._reader.lines, self._reader.position, self._reader.done)
-                if not self._hand_over(batch):
+                if not self._put(batch):
                     return
         except BaseException as error:
             last = error
-        self._hand_over(last)
+        self._put(last)
 
-    def _hand_over(self, what: _Batch | BaseException | None) -> bool:
-        """Wait until there is room; tell whether anybody still wants it."""
+    def _put(self, item: _Batch | BaseException | None) -> bool:
+        """Wait until there is room; return False if the reader was closed."""
         while not self._closed.is_set():
             try:
-                self._ready.put(what, timeout=_PATIENCE)
+                self._ready.put(item, timeout=_POLL_SECONDS)
             except Full:
                 continue
             return True
@@ -79,16 +76,16 @@ class ReadAhead(TableReader):
     def _next_batch(self) -> pl.DataFrame | None:
         if self._closed.is_set():
             return None
-        found = self._ready.get()
-        if isinstance(found, BaseException):
-            raise found
-        if found is None:
+        batch = self._ready.get()
+        if isinstance(batch, BaseException):
+            raise batch
+        if batch is None:
             return None
-        self.lines, self._position, self._done = found.lines, found.position, found.done
-        return found.frame
+        self.lines, self._position, self._done = batch.lines, batch.position, batch.done
+        return batch.frame
 
     def close(self) -> None:
-        """Let the thread end, and close the file."""
+        """Stop the thread and close the file."""
         self._closed.set()
         with suppress(Empty):
             self._ready.get_nowait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import polars as pl
 
 from rankad.io.arrow_columns import check_types, read_column
 from rankad.io.errors import TableError, blamed_on
-from rankad.io.reader import TableReader, checked_start
+from rankad.io.reader import TableReader, check_names, checked_start
 from rankad.io.streams import ByteStream
 
 __all__ = ["ArrowReader", "frame_of", "small_parts"]
@@ -19,20 +20,10 @@ _LEAST_WIDTH = 8
 
 
 class ArrowReader(TableReader):
-    """Rows of an Arrow (Feather) file, or of an Arrow stream as programs send it through a pipe.
+    """Rows of an Arrow (Feather) file, or of an Arrow stream from a pipe.
 
-    Read by pyarrow, which checks every buffer: polars ends the process if a damaged file promises a large
-    one.
-    Files are mapped into memory; of a stream, or if it is compressed, one record batch is held.
-
-    Parameters
-    ----------
-    stream : ByteStream
-    path : str
-        The same file.
-    batch_bytes : int
-    start : mapping or None
-        A `position`.
+    Read by pyarrow, which checks every buffer: polars aborts the process if a damaged file declares a large
+    one. Files are mapped into memory; of a stream or a compressed file, one record batch is held.
     """
 
     unit = "bytes"
@@ -47,26 +38,24 @@ class ArrowReader(TableReader):
             raise TableError(
                 f"{stream.name} is an Arrow table; pip install pyarrow to read it, or save it as Parquet."
             ) from error
-        self.name, self.total = stream.name, stream.size
-        self._stream = stream
+        self.name, self.total, self._stream = stream.name, stream.size, stream
         self._batch_bytes = batch_bytes
         self.rows = checked_start(start, self.format, "rows")["rows"]
         self._mapped: Any = None
         self._share_read = 0.0
         with blamed_on(self._blame):
-            if stream.peek(len(_FILE)) == _FILE and stream.size is not None and not stream.compressed:
-                self._mapped = pyarrow.memory_map(path)
-                batches = pyarrow.ipc.open_file(self._mapped)
-            elif stream.peek(len(_FILE)) == _FILE:
+            if stream.peek(len(_FILE)) != _FILE:
+                batches = pyarrow.ipc.open_stream(_Readable(stream))
+            elif stream.size is None or stream.compressed:
                 raise TableError(
-                    f"{stream.name} is an Arrow file, which cannot be read on the way; save it and give the "
-                    f"path, or send an Arrow stream."
+                    f"{stream.name} is an Arrow file, which cannot be read from a pipe or compressed; save "
+                    f"it and give the path, or send an Arrow stream."
                 )
             else:
-                batches = pyarrow.ipc.open_stream(_Readable(stream))
+                self._mapped = pyarrow.memory_map(path)
+                batches = pyarrow.ipc.open_file(self._mapped)
             self.columns = list(batches.schema.names)
-        if len(set(self.columns)) < len(self.columns) or not self.columns:
-            raise TableError(f"{self.name} has no columns, or two of the same name. Rename one.")
+        check_names(self.columns, self.name)
         check_types(batches.schema, self.name)
         self._frames: Iterator[pl.DataFrame] = self._pieces(batches, self.rows)
 
@@ -76,7 +65,7 @@ class ArrowReader(TableReader):
 
     @property
     def done(self) -> int:
-        """Bytes read; of a mapped file, as far as record batches tell."""
+        """Bytes read; of a mapped file, by its record batches."""
         if self._mapped is None:
             return self._stream.done
         return int(self._share_read * (self.total or 0))
@@ -87,9 +76,9 @@ class ArrowReader(TableReader):
 
     def _pieces(self, batches: Any, skip: int) -> Iterator[pl.DataFrame]:
         for batch in self._record_batches(batches):
-            # The whole batch, and first of all: slices no longer tell all that is wrong.
+            # Before slicing, which hides some errors.
             batch.validate(full=True)
-            # Runs of equal values and columns of nulls take no bytes before they are read.
+            # Runs of equal values and columns of nulls take no bytes until they are decoded.
             most = self._batch_bytes // (_LEAST_WIDTH * len(self.columns))
             long = _dictionaries(batch)
             n_rows = max(1, min(most, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1)))
@@ -113,15 +102,15 @@ class ArrowReader(TableReader):
 
     def close(self) -> None:
         """Close the file."""
-        # Not the mapped file: frames may still look into it, and it goes with the last of them.
+        # Not the mapped file: frames may still use it; it is closed with the last of them.
         self._frames = iter(())
         self._stream.close()
 
 
 def small_parts(batch: Any, long: list[str], most: int) -> Iterator[Any]:
-    """Yield a record batch in parts, none of which has more bytes of text than `most`, but for single rows.
+    """Split a record batch so that each part, unless a single row, decodes to at most `most` bytes of text.
 
-    A text in a dictionary is stored once, however many rows have it, and is read for each of them.
+    A dictionary stores a text once, but every row that has it gets a copy.
     """
     if batch.num_rows > 1 and sum(_text_bytes(batch.column(name)) for name in long) > most:
         half = batch.num_rows // 2
@@ -132,7 +121,7 @@ def small_parts(batch: Any, long: list[str], most: int) -> Iterator[Any]:
 
 
 def _dictionaries(batch: Any) -> list[str]:
-    """Name the columns that are dictionaries of texts."""
+    """Return the names of the columns that are dictionaries of text."""
     from pyarrow import types
 
     texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
@@ -144,7 +133,7 @@ def _dictionaries(batch: Any) -> list[str]:
 
 
 def _text_bytes(column: Any) -> int:
-    """Return how many bytes a column of a dictionary of texts has when every row has its own."""
+    """Return the bytes of text in a dictionary column once decoded."""
     import pyarrow.compute
 
     lengths = pyarrow.compute.binary_length(column.dictionary).cast("int64")
@@ -152,29 +141,19 @@ def _text_bytes(column: Any) -> int:
 
 
 def frame_of(batch: Any, table: str) -> pl.DataFrame:
-    """Return a record batch as a frame. It must have been validated."""
+    """Return a validated record batch as a frame."""
     columns = zip(batch.schema.names, batch.columns, strict=True)
     return pl.DataFrame({name: read_column(column, name, table) for name, column in columns})
 
 
-class _Readable:
-    """What pyarrow wants of a Python file."""
+class _Readable(io.RawIOBase):
+    """The stream as a Python file, for pyarrow."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
-        self.closed = False
-
-    def read(self, n: int) -> bytes:
-        return self._stream.read(n)
-
-    def close(self) -> None:
-        self.closed = True
 
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return False
+    def read(self, n: int = -1) -> bytes:
+        return self._stream.read(n)

@@ -1,4 +1,4 @@
-"""Columns of Arrow to columns that polars can hold."""
+"""Convert columns of Arrow to columns that polars can hold."""
 
 from __future__ import annotations
 
@@ -16,14 +16,7 @@ _VIEW_BYTES = 16
 
 
 def check_types(schema: Any, table: str) -> None:
-    """Raise for a column of a type that polars cannot hold; it would panic, and write about that.
-
-    Parameters
-    ----------
-    schema : pyarrow Schema
-    table : str
-        Where it comes from, for messages.
-    """
+    """Raise for a column of a type that polars cannot hold; it would panic."""
     for field in schema:
         if not _is_known(field.type):
             raise TableError(
@@ -33,7 +26,7 @@ def check_types(schema: Any, table: str) -> None:
 
 
 def _is_known(kind: Any, nested: bool = False) -> bool:
-    """Tell whether `_for_polars` makes something of it; nested columns are taken as they are."""
+    """Return whether `_for_polars` can convert it; nested columns are not converted."""
     from pyarrow import types
 
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
@@ -61,15 +54,7 @@ def _is_known(kind: Any, nested: bool = False) -> bool:
 
 
 def read_column(column: Any, name: str, table: str) -> pl.Series:
-    """Return a column of a known type as a series, or raise with its name.
-
-    Parameters
-    ----------
-    column : pyarrow Array
-        Of a validated batch.
-    name, table : str
-        For messages.
-    """
+    """Return a column of a validated batch, of a known type, as a series, or raise with its name."""
     try:
         return pl.Series(_for_polars(column))
     except (Exception, pl.exceptions.PanicException) as error:
@@ -80,11 +65,10 @@ def read_column(column: Any, name: str, table: str) -> pl.Series:
 
 
 def _for_polars(column: Any) -> Any:
-    """Return a column of a known type in one that polars reads right.
+    """Convert a column of a known type to one that polars reads correctly.
 
-    Decimals of more than 38 digits become text, run-length encoded columns plain ones, and time zones that
-    polars does not know UTC. What missing cells point to is taken out: pyarrow does not check it, and polars
-    reads it.
+    Decimals of more than 38 digits become text, run-length encoding is decoded, and unknown time zones become
+    UTC. Values behind missing cells are cleared: pyarrow does not check them, and polars reads them.
     """
     import pyarrow
     import pyarrow.compute
@@ -97,11 +81,8 @@ def _for_polars(column: Any) -> Any:
     if types.is_dictionary(kind):
         values = _for_polars(column.dictionary)
         if types.is_string_view(values.type) or types.is_binary_view(values.type):
-            values = values.cast(
-                pyarrow.large_string() if types.is_string_view(values.type) else "large_binary"
-            )
-        # Every word once, and only those that there are; not by way of the words of all rows, which may be
-        # long.
+            values = values.cast("large_string" if types.is_string_view(values.type) else "large_binary")
+        # Each word once, and only used ones, without decoding all rows, which may be long.
         words = values.dictionary_encode()
         named = words.indices.take(column.indices)
         used = named.drop_null().unique()
@@ -113,7 +94,7 @@ def _for_polars(column: Any) -> Any:
         return column.cast(pyarrow.string())
     if types.is_timestamp(kind):
         zone = kind.tz if _is_zone(kind.tz) else "UTC"
-        # Polars has no seconds, and would let them overflow.
+        # Polars has no unit of seconds, and would let them overflow.
         return column.cast(pyarrow.timestamp("ms" if kind.unit == "s" else kind.unit, zone))
     if types.is_duration(kind) and kind.unit == "s":
         return column.cast(pyarrow.duration("ms"))
@@ -125,13 +106,10 @@ def _is_wide_decimal(kind: Any) -> bool:
 
 
 def _is_zone(zone: str | None) -> bool:
-    if zone is None:
-        return True
     try:
-        ZoneInfo(zone)
+        return zone is None or bool(ZoneInfo(zone))
     except (ValueError, OSError, KeyError):
         return False
-    return True
 
 
 def _without_stray_views(column: Any) -> Any:

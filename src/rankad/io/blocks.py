@@ -1,4 +1,4 @@
-"""A byte stream cut into blocks of whole records."""
+"""Split a byte stream into blocks of whole records."""
 
 from __future__ import annotations
 
@@ -13,36 +13,21 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 
 
 class RecordBlocks:
-    """Blocks of about `batch_bytes` that end where a record ends.
+    """Blocks of at most `batch_bytes` that end where a record ends; no record may be longer.
 
-    Parameters
-    ----------
-    stream : ByteStream
-    batch_bytes : int
-        The largest block, and so the longest record.
-    quoted : bool
-        Whether a newline within double quotes belongs to a cell, as in CSV.
-
-    Attributes
-    ----------
-    offset : int
-        Where the next block begins, in bytes after decompression.
-    line : int
-        Lines before the next block; the caller adds those of the blocks it has read.
+    With `quoted`, a newline within double quotes belongs to a cell, as in CSV. `offset` is where the next
+    block begins, in bytes after decompression; `line` counts the lines before it, and is advanced by the
+    caller.
     """
 
     def __init__(self, stream: ByteStream, batch_bytes: int, *, quoted: bool) -> None:
-        self.stream = stream
-        self.offset = 0
-        self.line = 0
-        self._batch_bytes = batch_bytes
-        self._quoted = quoted
-        self._rest = b""
+        self.stream, self.offset, self.line = stream, 0, 0
+        self._batch_bytes, self._quoted, self._rest = batch_bytes, quoted, b""
         if stream.peek(3) == _UTF8_MARK:
             self.offset = len(stream.read(3))
 
     def first_record(self) -> bytes:
-        """Return the first record, its newline included."""
+        """Return the next record with its newline."""
         self._fill()
         end = first_record_end(self._rest) if self._quoted else self._rest.find(b"\n") + 1
         if not end and len(self._rest) == self._batch_bytes:
@@ -54,14 +39,14 @@ class RecordBlocks:
         return record
 
     def skip_blank_lines(self) -> None:
-        """Go to the first record that is more than blanks."""
+        """Go to the first record that is not blank."""
         while True:
             self._fill()
             text = self._rest.lstrip()
             blank = (
                 len(self._rest) if not text else self._rest.rfind(b"\n", 0, len(self._rest) - len(text)) + 1
             )
-            # At the end of the file, and else at a record.
+            # Stop at a record, or at the end of the file.
             if not blank or (not text and len(self._rest) < self._batch_bytes):
                 return
             self.offset += blank
@@ -71,7 +56,7 @@ class RecordBlocks:
                 return
 
     def next_block(self) -> bytes:
-        """Return the next whole records, nothing at the end."""
+        """Return the next whole records; empty at the end."""
         self._fill()
         data = self._rest
         if len(data) < self._batch_bytes:
@@ -87,14 +72,18 @@ class RecordBlocks:
             if not end:
                 self._raise_too_long()
         block, self._rest = data[:end], data[end:]
+        self.check_nul(block)
+        self.offset += len(block)
+        return block
+
+    def check_nul(self, block: bytes) -> None:
+        """Raise for a NUL byte in a block that begins after `line` lines."""
         if b"\0" in block:
             line = self.line + 1 + block.count(b"\n", 0, block.index(b"\0"))
             raise TableError(
-                f"{self.stream.name}, line {line}: a NUL byte. This is no UTF-8 text: give the format "
+                f"{self.stream.name}, line {line}: a NUL byte, so this is not UTF-8 text. Give the format "
                 f"(--format) if it is another, or the encoding (--encoding utf-16-le, for instance)."
             )
-        self.offset += len(block)
-        return block
 
     def go_to(self, offset: int, line: int) -> None:
         """Begin the next block at `offset`, after `line` lines."""
@@ -107,8 +96,8 @@ class RecordBlocks:
             before, self._rest = self.stream.read(1), b""
         if offset < self.offset or not before or (before != b"\n" and (self._rest or self.stream.peek(1))):
             raise TableError(
-                f"{self.stream.name} has no row that begins at byte {offset:,}: it is not the file that was "
-                f"begun with. Start over."
+                f"{self.stream.name} has no row that begins at byte {offset:,}: it is not the file that the "
+                f"run was started with. Start over."
             )
         self.offset, self.line = offset, line
 
@@ -126,9 +115,7 @@ class RecordBlocks:
 
 
 def end_of_records(data: bytes) -> int:
-    r"""Return where the last record ends: after the last newline outside quotes, 0 if there is none.
-
-    A newline is outside if the quotes before it are even in number.
+    r"""Return where the last record ends: after the last newline with an even number of quotes before it.
 
     >>> end_of_records(b'1,"a"\n2,"b\n')
     6
@@ -143,7 +130,7 @@ def end_of_records(data: bytes) -> int:
 
 
 def first_record_end(data: bytes) -> int:
-    r"""Return where the first record ends, 0 if it does not.
+    r"""Return where the first record ends, 0 if it is incomplete.
 
     >>> first_record_end(b'a,"b\nc"\n1,2\n')
     8

@@ -1,4 +1,4 @@
-"""CSV, and its kin with other delimiters, to frames of text."""
+"""CSV, with any delimiter, to frames of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankad.io.blocks import RecordBlocks, end_of_records, first_record_end
 from rankad.io.errors import TableError, reason
 from rankad.io.reader import Position, TableReader, checked_start
 from rankad.io.streams import ByteStream
-from rankad.io.text_encodings import likely_encoding
+from rankad.io.text_encodings import not_utf8
 
 __all__ = ["DELIMITERS", "DelimitedReader"]
 
@@ -23,34 +23,23 @@ DELIMITERS = (",", ";", "\t", "|")
 _PIECE = 1 << 16
 # More columns than these are read in groups.
 _COLUMNS_AT_ONCE = 5_000
-# A first line that names the delimiter, as Excel writes and reads it: sep=;
-_NO_TABLES = {
-    "[{": "JSON does; give the format (--format json)",
-    '{"': "JSON does; give the format (--format json)",
-    "<!doctype": "HTML does; save the table as CSV",
-    "<html": "HTML does; save the table as CSV",
-    "<table": "HTML does; save the table as CSV",
-    "<?xml": "XML does; save the table as CSV",
-    "pk\x03\x04": "an archive does, or a workbook; unpack it, or give the format (--format excel)",
-    "%pdf-": "PDF does; save the table as CSV",
+# How files begin that are not CSV, and what to do.
+_NOT_CSV = {
+    ("[{", '{"'): "JSON; give the format (--format json)",
+    ("<!doctype", "<html", "<table"): "HTML; save the table as CSV",
+    ("<?xml",): "XML; save the table as CSV",
+    ("pk\x03\x04",): "an archive or a workbook; unpack it, or give the format (--format excel)",
+    ("%pdf-",): "PDF; save the table as CSV",
 }
+# A first line that names the delimiter, as Excel writes it: sep=;
 _DELIMITER_LINE = re.compile(r'^"?sep=([^\w\s"]|\t)"?[,;\t|]*$', re.IGNORECASE)
 
 
 class DelimitedReader(TableReader):
-    """Rows of a CSV file as text, so that cells which are only passed through stay as they are.
+    """Rows of a CSV file as text, so that cells are passed through unchanged.
 
-    An empty cell is missing. Blank lines are no rows, unless there is one column only.
-
-    Parameters
-    ----------
-    stream : ByteStream
-    format : {"csv", "tsv"}
-    batch_bytes : int
-    start : mapping or None
-        A `position`.
-    delimiter : str or None
-        None: the commonest in the header among comma, semicolon, tab and bar.
+    An empty cell is missing. Blank lines are skipped, unless there is only one column. The default delimiter
+    is the most common in the header among comma, semicolon, tab and bar.
     """
 
     unit = "bytes"
@@ -71,21 +60,15 @@ class DelimitedReader(TableReader):
         self._stream, self.compressed = stream, stream.compressed
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=True)
         header = _header_text(self._blocks)
-        if said := _DELIMITER_LINE.match(header):
-            # Excel writes it, and takes it for no row.
-            delimiter = delimiter or said[1]
+        if match := _DELIMITER_LINE.match(header):
+            delimiter = delimiter or match[1]
             header = _header_text(self._blocks)
-        self.delimiter = sniffed(header) if delimiter is None else delimiter
+        self.delimiter = _sniffed(header) if delimiter is None else delimiter
         self.columns = _names(header, self.delimiter, self.name)
         self._parse = _Parser(self.columns, self.delimiter)
         if start is not None:
             self._blocks.go_to(begin["offset"], begin["line"])
             self.rows = begin["rows"]
-
-    @property
-    def done(self) -> int:
-        """Bytes read."""
-        return self._stream.done
 
     @property
     def position(self) -> Position:
@@ -98,7 +81,7 @@ class DelimitedReader(TableReader):
             return None
         frame, plain, whole = None, _is_plain(block), block
         if len(self.columns) > 1 and _has_blank_lines(block):
-            # Polars would make rows of them first.
+            # Polars would read them as rows.
             block = without_blank_lines(block)
             if not block:
                 self._blocks.line += whole.count(b"\n")
@@ -106,7 +89,7 @@ class DelimitedReader(TableReader):
         if self.numbers and plain:
             frame = self._parse.attempt(block, self.numbers)
             if frame is None:
-                # A word for a missing number, as a rule; there will be more of them.
+                # Usually a word for a missing number, and more will follow.
                 self.numbers = ()
         if frame is None:
             frame = self._parse.attempt(block)
@@ -121,12 +104,8 @@ class DelimitedReader(TableReader):
         self._blocks.line += frame.height if row_per_line and block is whole else whole.count(b"\n")
         return frame
 
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
-
     def _raise_for(self, block: bytes) -> NoReturn:
-        """Find the first row that cannot be read and say why: halve until one is left."""
+        """Find the first row that cannot be read, by bisection, and say why."""
         line = self._blocks.line + 1
         while True:
             half = end_of_records(block[: len(block) // 2]) or first_record_end(block)
@@ -147,20 +126,19 @@ class DelimitedReader(TableReader):
         try:
             text = record.decode()
         except UnicodeDecodeError as error:
-            byte = record[error.start]
-            return f"byte 0x{byte:02x} is not UTF-8 text; {likely_encoding(byte)}."
+            return f"{not_utf8(record[error.start])}."
         cells = text.count(self.delimiter) + 1
         if cells != len(self.columns) and '"' not in text:
             if len(self.columns) == 1:
                 return (
                     f"{cells} cells where the first line has 1 (delimiter {self.delimiter!r}). The first "
-                    f"line must name the columns: remove titles and comments above it, or give the delimiter "
-                    f"if it is another."
+                    f"line must name the columns: remove titles and comments above it, or give the right "
+                    f"delimiter (--delimiter)."
                 )
             cells_word = "1 cell" if cells == 1 else f"{cells} cells"
             return (
                 f"{cells_word} where the header has {len(self.columns)} (delimiter {self.delimiter!r}). "
-                f"Correct the row, remove it if it is a remark, or give the delimiter if it is another."
+                f"Correct the row, remove it if it is a comment, or give the right delimiter (--delimiter)."
             )
         return (
             f"the quotes and cells of this row do not fit the header's {len(self.columns)} columns "
@@ -170,7 +148,7 @@ class DelimitedReader(TableReader):
 
 
 class _Parser:
-    """Blocks of whole rows to frames, None where a row does not have as many cells as the header."""
+    """Blocks of whole rows to frames; None if a row does not have as many cells as the header."""
 
     def __init__(self, columns: list[str], delimiter: str) -> None:
         self.schema: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
@@ -183,8 +161,8 @@ class _Parser:
             return None
         if b'"' in block and any(frame.select((pl.all() == "").any()).row(0)):
             frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
-        # Polars fills up short rows in silence, and takes blank lines for such; where it reads columns in
-        # groups, it does not mind long rows either.
+        # Polars pads short rows and blank lines silently and, where columns are read in groups, accepts long
+        # rows too.
         doubtful = frame.width > _COLUMNS_AT_ONCE or (frame.width > 1 and frame[:, -1].null_count())
         if doubtful and not self._is_rectangular(frame, block):
             return None
@@ -194,7 +172,7 @@ class _Parser:
         try:
             self._read(block)
         except pl.exceptions.SchemaError:
-            # It speaks of schemas, and of parameters of its own.
+            # Its message is about parameters of polars.
             return "too few or too many cells"
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             return reason(error)
@@ -210,30 +188,27 @@ class _Parser:
 
         if len(schema) <= _COLUMNS_AT_ONCE:
             return read(None)
-        # Polars sets some kilobytes aside for each column that it reads.
+        # Polars reserves some kilobytes for each column that it reads.
         starts = range(0, len(schema), _COLUMNS_AT_ONCE)
         groups = [range(at, min(at + _COLUMNS_AT_ONCE, len(schema))) for at in starts]
         return pl.concat([read(group).shrink_to_fit() for group in groups], how="horizontal")
 
     def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
-        """Compare the delimiters there are with those that the frame accounts for."""
-        found = int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord(self._delimiter)))
+        """Compare the number of delimiters with what the shape of the frame requires."""
+        delimiters = int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord(self._delimiter)))
         if b'"' in block:
             inside = frame.select(pl.all().str.count_matches(self._delimiter, literal=True).sum())
-            found -= sum(inside.row(0))
-        return found == frame.height * (frame.width - 1)
+            delimiters -= sum(inside.row(0))
+        return delimiters == frame.height * (frame.width - 1)
 
 
 def _is_plain(block: bytes) -> bool:
-    """Tell whether cells are what stands between delimiters and line ends, whoever reads them.
-
-    A carriage return within a cell ends a line for some, so that cells which have one are put in quotes.
-    """
+    """Return whether cells are exactly the text between delimiters and line ends: no quotes or lone CRs."""
     if b'"' in block or block.endswith(b"\r"):
         return False
     if b"\r" not in block:
         return True
-    # In pieces that stay in the cache: to count both would take a tenth of the time that a row takes.
+    # In pieces that fit the cache: counting both takes a tenth of the time of scoring.
     text = np.frombuffer(block, np.uint8)
     returns, newlines = text[:-1], text[1:]
     return not any(
@@ -243,19 +218,19 @@ def _is_plain(block: bytes) -> bool:
 
 
 def without_blank_lines(block: bytes) -> bytes:
-    r"""Return the block without its blank lines, those inside quotes excepted.
+    r"""Remove blank lines outside quotes.
 
     >>> without_blank_lines(b'1,2\n\n3,"\n\n"\n')
     b'1,2\n3,"\n\n"\n'
     """
-    # Outside quotes are the first, third, fifth part. With a newline before it, a blank line is two of them.
+    # The first, third, fifth... part is outside quotes.
     parts = block.split(b'"')
     parts[0] = _single_spaced(b"\n" + parts[0])[1:]
     return b'"'.join(part if at % 2 else _single_spaced(part) for at, part in enumerate(parts))
 
 
 def _has_blank_lines(block: bytes) -> bool:
-    # Looking for b"\n\n" takes several times as long: that search stops at every line end.
+    # Searching for b"\n\n" takes several times as long: it stops at every line end.
     text = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(text == ord("\n"))
     lengths = np.diff(ends, prepend=-1)
@@ -264,18 +239,18 @@ def _has_blank_lines(block: bytes) -> bool:
 
 def _single_spaced(text: bytes) -> bytes:
     if b"\n\r\n" in text:
-        # Not by a regular expression, which would remember every line of a run.
-        found = np.frombuffer(text, np.uint8)
-        ends = np.flatnonzero(found == ord("\n"))
-        returns = ends[1:][(ends[1:] - ends[:-1] == 2) & (found[ends[1:] - 1] == ord("\r"))]
+        # Not by a regular expression, which would keep every line of a run in memory.
+        codes = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(codes == ord("\n"))
+        returns = ends[1:][(ends[1:] - ends[:-1] == 2) & (codes[ends[1:] - 1] == ord("\r"))]
         kept = np.ones(len(text), bool)
         kept[returns] = kept[returns - 1] = False
-        text = found[kept].tobytes()
+        text = codes[kept].tobytes()
     return re.sub(rb"\n\n+", b"\n", text) if b"\n\n" in text else text
 
 
-def sniffed(header: str) -> str:
-    """Return the delimiter that is commonest in the header, outside quotes."""
+def _sniffed(header: str) -> str:
+    """Return the most common delimiter of the header, outside quotes."""
     bare = re.sub(r'"[^"]*"', "", header)
     return max(DELIMITERS, key=bare.count)
 
@@ -287,21 +262,16 @@ def _header_text(blocks: RecordBlocks) -> str:
     if not record.strip():
         raise TableError(f"{name} is empty; a table begins with a line of column names.")
     if b"\0" in record:
-        raise TableError(
-            f"{name}, line 1: a NUL byte. This is no UTF-8 text: give the format (--format) if it is "
-            f"another, or the encoding (--encoding utf-16-le, for instance)."
-        )
+        blocks.line = 0
+        blocks.check_nul(record)
     try:
         header = record.decode()
     except UnicodeDecodeError as error:
-        byte = record[error.start]
-        raise TableError(
-            f"{name}, line 1: byte 0x{byte:02x} in the column names is not UTF-8 text; "
-            f"{likely_encoding(byte)}."
-        ) from error
-    for beginning, what in _NO_TABLES.items():
-        if header.lstrip().lower().startswith(beginning):
-            raise TableError(f"{name} is no CSV: it begins as {what}.")
+        complaint = not_utf8(record[error.start], " in the column names")
+        raise TableError(f"{name}, line 1: {complaint}.") from error
+    for beginnings, what in _NOT_CSV.items():
+        if header.lstrip().lower().startswith(beginnings):
+            raise TableError(f"{name} is not CSV: it begins like {what}.")
     header = header.rstrip("\r\n")
     if "\r" in header:
         raise TableError(
@@ -318,15 +288,15 @@ def _names(header: str, delimiter: str, file: str) -> list[str]:
     except csv.Error as error:
         raise TableError(f"{file}, line 1: the column names cannot be read: {error}.") from error
     if more is not None:
-        # An odd quote within a name makes what follows look like part of the header, maybe all of the rows.
+        # An odd quote makes the following lines look like part of the header.
         raise TableError(
-            f"{file}, line 1: a quote in the column names is never closed. Put a name that has quotes in "
-            f"quotes, and double those inside."
+            f"{file}, line 1: a quote in the column names is never closed. Put a name with quotes in quotes, "
+            f"and double those inside."
         )
     if 2 * sum(not name.strip() for name in names) >= len(names) > 2:
         raise TableError(
-            f"{file}, line 1: names for {sum(bool(name.strip()) for name in names)} of {len(names)} columns. "
-            f"The first line must name them all: remove titles above it."
+            f"{file}, line 1: only {sum(bool(name.strip()) for name in names)} of {len(names)} columns have "
+            f"a name. The first line must name them all: remove titles above it."
         )
     seen: set[str] = set()
     for place, name in enumerate(names, 1):

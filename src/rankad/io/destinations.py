@@ -1,25 +1,24 @@
-"""Where an output goes: a pipe, a file put in place at the end, or one that a later run goes on with."""
+"""Where an output goes: a pipe, a file replaced at the end, or one that a later run can resume."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from rankad._base.files import UnfinishedFile, is_stream, naming, put_in_place, take_permissions
+from rankad._base.files import AtomicFile, is_stream, naming, put_in_place, replacing
 from rankad.io.errors import TableError
 
-__all__ = ["Destination", "PartFile", "Pipe", "Resumable"]
+__all__ = ["Destination", "NewFile", "Pipe", "ResumableFile"]
 
 _JOURNAL_VERSION = 1
 
 
 class Destination:
-    """Bytes go to `file`; `finish` or `abandon` ends it."""
+    """Bytes go to `file`; `finish` or `discard` ends it. A resumed one has a position, state and columns."""
 
     name: str
     file: IO[bytes]
@@ -29,72 +28,52 @@ class Destination:
     columns: list[str] | None = None
 
     def commit(self, position: Any, state: Any, columns: list[str]) -> None:
-        """Record how far the run has come, where that can be done."""
+        """Record how far the run has come, where the destination can be resumed."""
 
     def finish(self) -> None:
         """Make the output final."""
         raise NotImplementedError
 
-    def abandon(self) -> None:
+    def discard(self) -> None:
         """Undo what can be undone."""
         raise NotImplementedError
 
 
+class NewFile(AtomicFile, Destination):
+    """A file that is complete or does not appear."""
+
+
 class Pipe(Destination):
-    """Standard output, or a device; there is nothing to undo."""
+    """Standard output, or a device."""
 
     def __init__(self, path: str) -> None:
-        self.name = "standard output" if path == "-" else path
-        # Never renamed over: /dev/null must stay what it is.
-        self.file = _standard_output() if path == "-" else _opened(Path(path), "wb")
-        self._closes = path != "-"
+        self.name, self._closes = ("standard output", False) if path == "-" else (path, True)
+        self.file = _standard_output() if path == "-" else open(path, "wb")  # noqa: SIM115
 
     def commit(self, position: Any, state: Any, columns: list[str]) -> None:
-        """Let the reader at the other end have the rows."""
+        """Flush, so that the reader at the other end gets the rows."""
         with naming(self.name):
             self.file.flush()
 
     def finish(self) -> None:
-        """Flush."""
+        """Flush, and close a device."""
         with naming(self.name):
             self.file.flush()
             if self._closes:
                 self.file.close()
 
-    def abandon(self) -> None:
-        """Close a device; what is still in its buffer may have no room there."""
+    def discard(self) -> None:
+        """Close a device, even if there is no room for the buffered rest."""
         if self._closes:
             with suppress(OSError):
                 self.file.close()
 
 
-class PartFile(Destination):
-    """A temporary file beside the target that takes its place at the end."""
+class ResumableFile(Destination):
+    """``NAME.part`` and a journal, ``NAME.part.json``, that records how many of its bytes are complete.
 
-    def __init__(self, path: str, inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-        self.name = path
-        try:
-            self._unfinished = UnfinishedFile(path, inputs)
-        except OSError as error:
-            raise TableError(f"Cannot write {path!r}: {error.strerror or error}.") from error
-        self.file = self._unfinished.file
-
-    def finish(self) -> None:
-        """Put the file in its place, once it is on the disk."""
-        with naming(self.name):
-            self._unfinished.finish()
-
-    def abandon(self) -> None:
-        """Remove the file."""
-        self._unfinished.abandon()
-
-
-class Resumable(Destination):
-    """``NAME.part`` and a journal, ``NAME.part.json``, that says how many of its bytes count.
-
-    A run that was killed leaves both. The next one cuts the file to what the journal vouches for and goes on.
-    A file of that name without a journal is somebody else's, as of a browser that downloads, and is left
-    alone: the journal comes before the first byte.
+    A killed run leaves both; the next one truncates the file to the recorded size and continues. The journal
+    is written before the first byte, so a part file without one (a browser's download) is left alone.
     """
 
     def __init__(self, path: str, fingerprint: Any) -> None:
@@ -102,24 +81,27 @@ class Resumable(Destination):
         self.target = Path(os.path.realpath(path))
         self.path = self.target.with_name(f"{self.target.name}.part")
         self._journal = self.target.with_name(f"{self.target.name}.part.json")
-        # What JSON makes of it is what it will be compared with.
+        self._remedy = f"To start over, remove {self.path} and {self._journal}."
+        # Compared with one that was read from JSON.
         self._fingerprint = json.loads(json.dumps(fingerprint))
-        self._begun = True
-        _check_no_stream(self.path)
+        self._committed = True
+        for one in (self.path, self._journal):
+            # Opening a pipe could wait forever.
+            if is_stream(one):
+                raise TableError(f"{one} is a device or a pipe; remove it, or write to another file.")
         is_new = not self.path.exists()
-        self.file = _opened(self.path, "wb" if is_new else "rb+")
+        self.file = open(self.path, "wb" if is_new else "rb+")  # noqa: SIM115
         try:
             _lock(self.file, self.path)
-            self._take_up(self._recorded())
+            self._resume(self._read_journal())
         except BaseException:
             self.file.close()
             if is_new:
                 self.path.unlink(missing_ok=True)
             raise
 
-    def _recorded(self) -> dict[str, Any]:
-        """Return what the journal says, nothing if there is none."""
-        _check_no_stream(self._journal)
+    def _read_journal(self) -> dict[str, Any]:
+        """Return the journal's record, empty if there is none."""
         try:
             text = self._journal.read_bytes()
         except FileNotFoundError:
@@ -128,46 +110,39 @@ class Resumable(Destination):
             raise TableError(f"Cannot open {str(self._journal)!r}: {error.strerror}.") from error
         try:
             record = json.loads(text)
-            if (
-                record["version"] != _JOURNAL_VERSION
-                or type(record["bytes"]) is not int
-                or record["bytes"] < 0
-            ):
+            size = record["bytes"]
+            if record["version"] != _JOURNAL_VERSION or type(size) is not int or size < 0:
                 raise ValueError("not a journal of this version")
             return {key: record[key] for key in ("bytes", "position", "state", "fingerprint", "columns")}
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise TableError(f"{self._journal} cannot be read. {self._remedy}") from error
 
-    def _take_up(self, record: dict[str, Any]) -> None:
-        there = self.file.seek(0, os.SEEK_END)
-        if there and not record:
+    def _resume(self, record: dict[str, Any]) -> None:
+        size = self.file.seek(0, os.SEEK_END)
+        if size and not record:
             raise TableError(
-                f"{self.path} is there already, without a journal of rankad: it is not what an earlier run "
-                f"left. Remove or rename it, or write to another file."
+                f"{self.path} exists already, without a journal of rankad: an earlier run did not leave it. "
+                f"Remove or rename it, or write to another file."
             )
-        if record and not record["bytes"]:
-            # Nothing was written yet, by whatever run.
-            record = {}
-        if record and there == 0 and record["bytes"]:
-            # A journal that outlived its file: the run before was put in place, and then interrupted.
+        # Nothing was written yet, or a run was interrupted between renaming its file and removing its
+        # journal.
+        if record and (not record["bytes"] or not size):
             record = {}
         if record:
             if record["fingerprint"] != self._fingerprint:
+                changed = self._difference(record["fingerprint"])
+                raise TableError(f"{self.path} was started with different inputs{changed}. {self._remedy}")
+            if record["bytes"] > size:
                 raise TableError(
-                    f"{self.path} was started with different inputs"
-                    f"{self._difference(record['fingerprint'])}. {self._remedy}"
-                )
-            if record["bytes"] > there:
-                raise TableError(
-                    f"{self.path} has {there:,} bytes of the {record['bytes']:,} that were written. "
+                    f"{self.path} has {size:,} bytes of the {record['bytes']:,} that were written. "
                     f"{self._remedy}"
                 )
             self.position, self.state = record["position"], record["state"]
             self.columns = record["columns"] or None
         self.size = record.get("bytes", 0)
-        self._begun = bool(record)
+        self._committed = bool(record)
         if not record:
-            self._note(0, None, None, [])
+            self._write_journal(0, None, None, [])
         self.file.truncate(self.size)
         self.file.seek(self.size)
 
@@ -178,21 +153,16 @@ class Resumable(Destination):
         keys = [key for key in now | before if key not in now or key not in before or now[key] != before[key]]
         return f" ({', '.join(keys)} changed)"
 
-    @property
-    def _remedy(self) -> str:
-        return f"To start over, remove {self.path} and {self._journal}."
-
     def commit(self, position: Any, state: Any, columns: list[str]) -> None:
-        """Bring the rows to the disk, then the journal that vouches for them."""
+        """Sync the rows, then the journal that records them."""
         with naming(self.name):
             self.file.flush()
             os.fsync(self.file.fileno())
             written = self.file.tell()
-        self._note(written, position, state, columns)
-        self._begun = True
+        self._write_journal(written, position, state, columns)
+        self._committed = True
 
-    def _note(self, written: int, position: Any, state: Any, columns: list[str]) -> None:
-        """Write the journal."""
+    def _write_journal(self, written: int, position: Any, state: Any, columns: list[str]) -> None:
         record = {
             "version": _JOURNAL_VERSION,
             "bytes": written,
@@ -201,54 +171,32 @@ class Resumable(Destination):
             "fingerprint": self._fingerprint,
             "columns": columns,
         }
-        with naming(self._journal):
-            fresh = UnfinishedFile(self._journal)
-            try:
-                fresh.file.write(json.dumps(record).encode())
-                fresh.finish()
-            except BaseException:
-                fresh.abandon()
-                raise
+        with replacing(self._journal) as journal:
+            journal.file.write(json.dumps(record).encode())
 
     def finish(self) -> None:
-        """Put the file in its place; the journal has served."""
+        """Replace the target, and remove the journal."""
         with naming(self.name):
             self.file.flush()
             os.fsync(self.file.fileno())
-        take_permissions(self.path, self.target)
         put_in_place(self.path, self.target)
         self._journal.unlink(missing_ok=True)
         self.file.close()
 
-    def abandon(self) -> None:
-        """Keep what was committed; what was not is cut off when the run goes on."""
+    def discard(self) -> None:
+        """Keep what was committed; a resumed run truncates the rest."""
         with suppress(OSError):
             self.file.close()
-        if not self._begun:
+        if not self._committed:
             self.path.unlink(missing_ok=True)
             self._journal.unlink(missing_ok=True)
 
 
 def _standard_output() -> IO[bytes]:
-    found: IO[bytes] | None = getattr(sys.stdout, "buffer", None)
-    if found is None:
-        raise TableError(
-            "standard output is closed; send it to a file or a pipe, or name a file to write to."
-        )
-    return found
-
-
-def _opened(path: Path, mode: str) -> IO[bytes]:
-    try:
-        return open(path, mode)
-    except OSError as error:
-        raise TableError(f"Cannot write {str(path)!r}: {error.strerror or error}.") from error
-
-
-def _check_no_stream(path: Path) -> None:
-    """Refuse a device or a pipe where a run is to be gone on with: to open one may wait for ever."""
-    if is_stream(path):
-        raise TableError(f"{path} is a device or a pipe; remove it, or write to another file.")
+    stream: IO[bytes] | None = getattr(sys.stdout, "buffer", None)
+    if stream is None:
+        raise TableError("standard output is closed; redirect it to a file or a pipe, or name a file.")
+    return stream
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

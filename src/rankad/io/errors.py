@@ -1,4 +1,4 @@
-"""The error that every unreadable table ends in."""
+"""The error of tables that cannot be read or written, and how messages show cells and names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 __all__ = ["TableError", "blamed_on", "listed", "reason", "shown"]
 
 _CELLS = reprlib.Repr()
-# The remedy comes after the cell, and must not be lost behind some megabytes.
+# Keep the remedy, which follows the cell, in sight.
 _CELLS.maxstring = _CELLS.maxother = 100
 
 
@@ -22,10 +22,7 @@ class TableError(ValueError):
 
 @contextmanager
 def blamed_on(what: str) -> Iterator[None]:
-    """Turn whatever a parser raises for a damaged file into a `TableError` that begins with `what`.
-
-    Only calls of parsers belong inside. Polars may also panic, and a panic is no `Exception`.
-    """
+    """Turn any error of a parser, also a panic of polars, into a `TableError` that begins with `what`."""
     try:
         yield
     except TableError:
@@ -35,13 +32,13 @@ def blamed_on(what: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of what an error says; parsers add advice about their own parameters."""
+    """Return the first line of an error; parsers add advice about their own parameters."""
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__
 
 
 def shown(cell: Any) -> str:
-    """Write a cell into a message; of a long one, its beginning and its end.
+    """Return a cell for a message; of a long one, its beginning and end.
 
     >>> shown("much"), len(shown("much" * 1000))
     ("'much'", 100)
@@ -50,7 +47,7 @@ def shown(cell: Any) -> str:
 
 
 def listed(names: Sequence[Any], most: int = 10) -> str:
-    """Write names into a message, the first of many.
+    """Return names for a message, the first of many.
 
     >>> listed(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"

@@ -13,51 +13,42 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from rankad.io.errors import TableError, blamed_on, shown
+from rankad.io.errors import TableError, blamed_on, listed, shown
 from rankad.io.reader import TableReader, checked_start
 from rankad.io.streams import ByteStream
 
 __all__ = ["ExcelReader", "is_workbook"]
 
-# A sheet is held in memory as a whole, and workbooks are compressed: so much may come of one. A lone cell in
-# a far corner makes a sheet of as many cells as there are from the first one to it.
+# Limits of an uncompressed workbook, since a sheet is held in memory. A lone cell in a far corner makes a
+# sheet with all the cells between.
 _MOST_BYTES, _MOST_CELLS = 1 << 30, 1 << 26
-# Beyond so many bytes of XML, and of cells, what comes of a workbook must be in proportion to its file.
+# Beyond this many bytes of XML or of cells, the workbook may be at most so many times the size of its file.
 _MANY_BYTES, _MANY_CELL_BYTES, _UNPACKED = 48 << 20, 192 << 20, 50
 _CELL_BYTES = 32
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MEMBERS = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/")
 _PIECE_BYTES = 1 << 20
-# Cells and rows as nearly all programs write them, which is fast to find, and as XML allows.
+# Cells and rows as nearly all programs write them, which is fast to find, and then as XML allows them.
 _USUAL_CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
 _USUAL_ROW = re.compile(rb'<row r="([0-9]{1,7})"')
 _ROW, _CELL = re.compile(rb"<row(?![A-Za-z])|:row"), re.compile(rb"[<:]c[\s/>]")
 _TAG = re.compile(rb"""<(?:[^\s<>/:]*:)?(c|row)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'>])*)""")
 _ATTRIBUTE = re.compile(rb"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _DIGITS, _MOST_LETTERS, _MOST_DIGITS = b"0123456789", 3, 7
-# A float has all integers up to this.
+# Floats represent all integers up to this exactly.
 _LARGEST_WHOLE = 2**53
 
 
 def is_workbook(head: bytes) -> bool:
-    """Tell from its first bytes whether a file is a workbook; other archives begin as one, too."""
+    """Return whether these are the first bytes of a workbook, and not of another archive."""
     return head.startswith(_OLD_EXCEL) or (head.startswith(_ZIP) and head[30:].startswith(_MEMBERS))
 
 
 class ExcelReader(TableReader):
-    """Rows of one sheet; the first row that is not empty holds the names of the columns.
+    """Rows of one sheet, by default the only one that is not empty; its first row names the columns.
 
-    Cells come as what they are in the workbook: numbers, text, dates, true and false. Formulas come as their
-    last value, errors such as #N/A as missing. A column with several kinds of cells is text.
-
-    Parameters
-    ----------
-    stream : ByteStream
-    batch_bytes : int
-    start : mapping or None
-        A `position`.
-    sheet : str or None
-        Its name; None takes the only one that is not empty.
+    Cells keep their types: numbers, text, dates, true and false. Formulas are read as their last value,
+    errors such as #N/A as missing. A column with several kinds of cells is text.
     """
 
     unit = "rows"
@@ -76,31 +67,20 @@ class ExcelReader(TableReader):
         self.columns, self.total = self._frame.columns, self._frame.height
         row_bytes = max(1, self._frame.estimated_size() // max(1, self.total))
         self._batch_rows = max(1, int(batch_bytes // row_bytes))
-        if begin > self.total:
-            raise TableError(f"{self.name} has {self.total:,} rows and no row {begin:,}. Start over.")
-        self.rows = begin
-
-    @property
-    def done(self) -> int:
-        """Rows read."""
-        return self.rows
+        self.rows = self._checked_row(begin)
 
     def _next_batch(self) -> pl.DataFrame | None:
         frame = self._frame[self.rows : self.rows + self._batch_rows]
         return frame if frame.height else None
 
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
-
 
 def _whole(stream: ByteStream) -> bytes:
-    """Return all bytes of a workbook, or raise where it would take too much memory."""
+    """Return all bytes of a workbook, or raise if it would take too much memory."""
     _check_beginning(stream.peek(len(_ZIP)), stream.name)
     data = bytearray()
     while piece := stream.read(1 << 20):
         data += piece
-        if len(data) > _MOST_BYTES or (stream.compressed and _is_swollen(len(data), stream.size)):
+        if len(data) > _MOST_BYTES or (stream.compressed and _is_bomb(len(data), stream.size)):
             _raise_too_large(stream.name)
     with blamed_on(f"{stream.name} cannot be read as an Excel workbook (is it damaged or cut off?)"):
         size = len(data) if stream.size is None else stream.size
@@ -113,27 +93,26 @@ def _check_beginning(head: bytes, name: str) -> None:
         raise TableError(f"{name} is empty.")
     if head.startswith(_OLD_EXCEL):
         raise TableError(
-            f"{name} is of Excel's old format (.xls), or locked by a password. Save it as .xlsx without one, "
-            f"or the sheet as CSV."
+            f"{name} is in Excel's old format (.xls), or locked by a password. Save it as .xlsx without a "
+            f"password, or the sheet as CSV."
         )
     if not head.startswith(_ZIP):
         raise TableError(
-            f"{name} cannot be read as an Excel workbook (.xlsx): it is something else. If it is "
-            f"text, as much that is called .xls, give its format (--format csv); else save it as .xlsx or "
-            f"CSV."
+            f"{name} cannot be read as an Excel workbook (.xlsx): it is something else. If it is text, as "
+            f"many files named .xls are, give its format (--format csv); otherwise save it as .xlsx or CSV."
         )
 
 
-def _is_swollen(n_bytes: int, size: int | None) -> bool:
-    """Tell whether what comes of a file is much, and out of proportion to its size."""
+def _is_bomb(n_bytes: int, size: int | None) -> bool:
+    """Return whether uncompressed data is large, and out of proportion to the file."""
     return n_bytes > _MANY_BYTES and size is not None and n_bytes > _UNPACKED * size
 
 
 def _check_archive(archive: zipfile.ZipFile, name: str, size: int) -> None:
-    """Raise for an archive that is damaged, no .xlsx, or would take too much memory."""
+    """Raise for an archive that is damaged, not .xlsx, or would take too much memory."""
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
-    if unpacked > _MOST_BYTES or _is_swollen(unpacked, size):
+    if unpacked > _MOST_BYTES or _is_bomb(unpacked, size):
         _raise_too_large(name)
     names = {member.filename for member in members}
     if "xl/workbook.xml" not in names or any(each.endswith(".bin") and "sheets/" in each for each in names):
@@ -142,32 +121,31 @@ def _check_archive(archive: zipfile.ZipFile, name: str, size: int) -> None:
         )
     most = min(_MOST_CELLS, max(_MANY_CELL_BYTES, _UNPACKED * size) // _CELL_BYTES)
     for member in members:
-        # No more is read of a member than it says it has, and what it has is held against its checksum.
+        # Reading verifies the declared size and the checksum of a member.
         with archive.open(member) as file:
             extent = _usual_extent(iter(lambda: file.read(_PIECE_BYTES), b""))
         n_rows, n_columns = extent or _any_extent(archive.read(member), name)
         if n_rows * n_columns > most:
             raise TableError(
-                f"{name}: a sheet reaches to row {n_rows:,} and column {n_columns:,}, more than the {most:,} "
-                f"cells of a file of {size:,} bytes. Delete what stands far out, or save the sheet as CSV."
+                f"{name}: a sheet reaches to row {n_rows:,} and column {n_columns:,}; a file of {size:,} "
+                f"bytes may have {most:,} cells. Delete the cells far out, or save the sheet as CSV."
             )
 
 
 def _usual_extent(pieces: Iterator[bytes]) -> tuple[int, int] | None:
-    """Return the last row and the last column of a sheet, None if it is not written as nearly all are."""
-    rest, n_rows, n_columns = b"", 0, 0
-    for piece in pieces:
-        # A tag that the piece cuts off waits for the next one.
-        whole, sign, cut = (rest + piece).rpartition(b"<")
+    """Return the last row and column of a sheet, None if it is not written in the usual way."""
+    rest, n_rows, n_columns, ended = b"", 0, 0, False
+    while not ended:
+        piece = next(pieces, b"")
+        ended = not piece
+        # A tag that is cut off waits for the next piece.
+        whole, sign, cut = (rest, b"", b"") if ended else (rest + piece).rpartition(b"<")
         rest = sign + cut
-        if len(rest) > _PIECE_BYTES:
+        extent = _extent_of_usual(whole)
+        if extent is None or len(rest) > _PIECE_BYTES:
             return None
-        seen = _extent_of_usual(whole)
-        if seen is None:
-            return None
-        n_rows, n_columns = max(n_rows, seen[0]), max(n_columns, seen[1])
-    seen = _extent_of_usual(rest)
-    return None if seen is None else (max(n_rows, seen[0]), max(n_columns, seen[1]))
+        n_rows, n_columns = max(n_rows, extent[0]), max(n_columns, extent[1])
+    return n_rows, n_columns
 
 
 def _extent_of_usual(text: bytes) -> tuple[int, int] | None:
@@ -180,12 +158,12 @@ def _extent_of_usual(text: bytes) -> tuple[int, int] | None:
 
 
 def _any_extent(text: bytes, name: str) -> tuple[int, int]:
-    """Return the last row and the last column of a sheet, tag by tag."""
+    """Return the last row and column of a sheet, tag by tag."""
     row = column = n_rows = n_columns = 0
     for kind, attributes in _TAG.findall(text):
-        # The first that is called r counts, and what has none is next to the one before.
-        found = (one or other for key, one, other in _ATTRIBUTE.findall(attributes) if key == b"r")
-        reference = next(found, None)
+        # The first attribute r is the reference; without one, a cell or row follows the previous one.
+        values = (one or other for key, one, other in _ATTRIBUTE.findall(attributes) if key == b"r")
+        reference = next(values, None)
         if kind == b"row":
             row, column = row + 1 if reference is None else _number(reference, name), 0
         elif reference is None:
@@ -194,7 +172,7 @@ def _any_extent(text: bytes, name: str) -> tuple[int, int]:
             letters = reference.rstrip(_DIGITS)
             row = max(row, _number(reference[len(letters) :], name))
             if not letters.isalpha() or len(letters) > _MOST_LETTERS:
-                _raise_no_reference(reference, name)
+                _raise_bad_reference(reference, name)
             column = _number_of(letters)
         n_rows, n_columns = max(n_rows, row), max(n_columns, column)
     return n_rows, n_columns
@@ -202,19 +180,19 @@ def _any_extent(text: bytes, name: str) -> tuple[int, int]:
 
 def _number(digits: bytes, name: str) -> int:
     if not digits.isdigit() or len(digits) > _MOST_DIGITS:
-        _raise_no_reference(digits, name)
+        _raise_bad_reference(digits, name)
     return int(digits)
 
 
-def _raise_no_reference(reference: bytes, name: str) -> NoReturn:
+def _raise_bad_reference(reference: bytes, name: str) -> NoReturn:
     raise TableError(
-        f"{name} cannot be read as an Excel workbook: {shown(reference.decode(errors='replace'))} is no "
-        f"place of a cell or row. Save it anew, or the sheet as CSV."
+        f"{name} cannot be read as an Excel workbook: {shown(reference.decode(errors='replace'))} is not a "
+        f"cell or row reference. Save it again, or the sheet as CSV."
     )
 
 
 def _number_of(column: bytes) -> int:
-    """Return the number of a column that is called by letters.
+    """Return the number of a column from its letters.
 
     >>> _number_of(b"A"), _number_of(b"AA"), _number_of(b"XFD")
     (1, 27, 16384)
@@ -227,7 +205,7 @@ def _number_of(column: bytes) -> int:
 
 def _raise_too_large(name: str) -> NoReturn:
     raise TableError(
-        f"{name} holds more than {_MOST_BYTES >> 30} GiB, or more than {_MANY_BYTES >> 20} MiB and more than "
+        f"{name} holds more than {_MOST_BYTES >> 30} GiB, or more than {_MANY_BYTES >> 20} MiB and "
         f"{_UNPACKED} times its size, and a workbook is read as a whole. Save the sheet as CSV, which is "
         f"read in batches."
     )
@@ -238,10 +216,10 @@ def _opened(data: bytes, name: str) -> Any:
         import fastexcel
     except ImportError as error:
         raise TableError(
-            f"{name} is an Excel workbook, which takes fastexcel: pip install 'rankad[excel]', or save the "
+            f"{name} is an Excel workbook, which needs fastexcel: pip install 'rankad[excel]', or save the "
             f"sheet as CSV."
         ) from error
-    # What it warns of goes to those who ask for it, and not to the screen.
+    # Its warnings go to loggers that are set up, not to the screen.
     logging.getLogger("calamine").addHandler(logging.NullHandler())
     return fastexcel.read_excel(data)
 
@@ -251,21 +229,17 @@ def _chosen(workbook: Any, wanted: str | None, name: str) -> str:
     if wanted is not None:
         if wanted in names:
             return wanted
-        raise TableError(f"{name} has no sheet {wanted!r:.100}; it has {_listed(names)}.")
+        raise TableError(f"{name} has no sheet {wanted!r:.100}; it has {listed(names)}.")
     if len(names) > 1:
         names = [each for each in names if _cells(workbook, each, n_rows=1).width]
     if len(names) == 1:
         return names[0]
     if not names:
-        raise TableError(f"{name} has no sheet with anything in it.")
+        raise TableError(f"all sheets of {name} are empty.")
     raise TableError(
-        f"{name} has {len(names)} sheets that are not empty, {_listed(names)}; choose one, as with "
+        f"{name} has {len(names)} sheets that are not empty, {listed(names)}; choose one, for instance with "
         f"--sheet {names[0]!r}."
     )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def _table(workbook: Any, sheet: str, place: str) -> pl.DataFrame:
@@ -273,7 +247,7 @@ def _table(workbook: Any, sheet: str, place: str) -> pl.DataFrame:
     if not header.width or not header.height:
         raise TableError(f"{place} is empty; a table begins with a row of column names.")
     names = _names(header.row(0), place)
-    # All rows say what a column is: a word in the last one would get lost otherwise.
+    # Infer types from all rows: a word in the last one would be lost otherwise.
     rows = _cells(workbook, sheet, schema_sample_rows=None)
     if rows.width != len(names):
         raise TableError(f"{place} has {len(names)} column names for {rows.width} columns. Save it as CSV.")
@@ -283,16 +257,16 @@ def _table(workbook: Any, sheet: str, place: str) -> pl.DataFrame:
 
 
 def _cells(workbook: Any, sheet: str, **options: Any) -> pl.DataFrame:
-    found: pl.DataFrame = workbook.load_sheet(sheet, **options).to_polars()
-    return found
+    frame: pl.DataFrame = workbook.load_sheet(sheet, **options).to_polars()
+    return frame
 
 
 def _names(cells: tuple[str | None, ...], place: str) -> list[str]:
     for at, name in enumerate(cells, 1):
         if name is None or not name.strip():
             raise TableError(
-                f"{place}: column {at} has no name in the first row that is not empty. That row must hold "
-                f"the names of all columns; delete titles above it, and columns without a name."
+                f"{place}: column {at} has no name in the first row that is not empty. That row must name "
+                f"all columns; delete titles above it, and columns without a name."
             )
     names = [str(name) for name in cells]
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
@@ -302,7 +276,7 @@ def _names(cells: tuple[str | None, ...], place: str) -> list[str]:
 
 
 def _plain(column: pl.Series) -> pl.Series:
-    """Return integers as such, which a workbook has as floats; a column of nothing is missing text."""
+    """Return whole floats as integers, since workbooks have only floats, and an empty column as text."""
     if column.dtype == pl.Null:
         return column.cast(pl.String)
     if column.dtype != pl.Float64 or column.is_null().all():
@@ -313,7 +287,7 @@ def _plain(column: pl.Series) -> pl.Series:
 
 @contextmanager
 def _panics_blamed_on(what: str) -> Iterator[None]:
-    """Turn whatever the library raises into a `TableError`, its panics too, which are no `Exception`."""
+    """Turn errors of the library into a `TableError`, also its panics, which are not an `Exception`."""
     try:
         with blamed_on(what):
             yield

@@ -14,45 +14,31 @@ import polars as pl
 
 from rankad.io.arrow import ArrowReader
 from rankad.io.delimited import DelimitedReader
-from rankad.io.errors import TableError, shown
+from rankad.io.errors import TableError as TableError
+from rankad.io.errors import shown
 from rankad.io.excel import ExcelReader, is_workbook
 from rankad.io.forks import check_polars
 from rankad.io.json_arrays import ArrayLines, JsonArrayReader
 from rankad.io.json_lines import JsonLinesReader
 from rankad.io.numbers import is_text, read_numbers, unread
 from rankad.io.numpy_files import NumpyReader
-from rankad.io.output import TableWriter, open_output
+from rankad.io.output import open_output as open_output
 from rankad.io.parquet import ParquetReader
-from rankad.io.reader import Position, TableReader
+from rankad.io.reader import TableReader as TableReader
 from rankad.io.streams import ByteStream
 from rankad.io.suffixes import format_of
-from rankad.io.text_encodings import Recoded, checked_encoding, marked_encoding
-
-__all__ = [
-    "FORMATS",
-    "BeginningDigest",
-    "Position",
-    "TableError",
-    "TableReader",
-    "TableWriter",
-    "as_numbers",
-    "check_unpacked",
-    "file_identity",
-    "held_bytes",
-    "open_output",
-    "open_table",
-]
+from rankad.io.text_encodings import Recoder, checked_encoding, encoding_by_mark
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "npy", "npz", "excel")
 _TEXT = ("csv", "tsv", "jsonl", "json")
 
-# Larger batches leave the processor's caches: 8 MiB were parsed faster than 32.
+# Larger batches do not fit the processor's caches: 8 MiB are parsed faster than 32.
 _BATCH_BYTES = 8 << 20
 _LEAST_BATCH_BYTES = 64
 _IDENTITY_BYTES = 1 << 20
 _HEAD_BYTES = 1 << 12
 _UTF8_MARK = b"\xef\xbb\xbf"
-# Rows that take more memory than this, and so many times what their file has, are there to harm.
+# Rows of more memory than this, and that many times the size of their file, are a decompression bomb.
 _VIEW_BYTES = 16
 _MOST_UNPACKED, _UNPACKED = 64 << 20, 50
 _MAGIC = {
@@ -62,22 +48,20 @@ _MAGIC = {
     b"\x93NUMPY": "npy",
     b"PK": "npz",
 }
-# What people have tables in, and what is not read.
-_OTHERS = {
-    ".ods": "an OpenDocument sheet",
-    ".xlsb": "a binary Excel workbook",
-    ".numbers": "a Numbers sheet",
-    ".pdf": "a PDF page",
-    ".pkl": "a pickle, which could run anything",
-    ".pickle": "a pickle, which could run anything",
-    ".rds": "a file of R",
-    ".sav": "a file of SPSS",
-    ".dta": "a file of Stata",
-    ".sas7bdat": "a file of SAS",
-    ".h5": "an HDF5 file",
-    ".db": "a database",
-    ".sqlite": "a database",
-    ".zip": "an archive",
+# Other files with tables, which are not supported.
+_UNSUPPORTED = {
+    "an OpenDocument sheet": ".ods",
+    "a binary Excel workbook": ".xlsb",
+    "a Numbers sheet": ".numbers",
+    "a PDF page": ".pdf",
+    "a pickle, which could run any code": ".pkl .pickle",
+    "a file of R": ".rds",
+    "a file of SPSS": ".sav",
+    "a file of Stata": ".dta",
+    "a file of SAS": ".sas7bdat",
+    "an HDF5 file": ".h5",
+    "a database": ".db .sqlite",
+    "an archive": ".zip",
 }
 
 
@@ -100,23 +84,23 @@ def open_table(
     path : str or path
         The file, ``-`` for standard input. CSV and JSON may be compressed by gzip or zstd.
     format : {"csv", "tsv", "jsonl", "json", "parquet", "arrow", "npy", "npz", "excel"} or None
-        None tells it from the name, and where that says nothing from the first bytes. Both kinds of JSON may
-        be one object a line, or an array of objects.
+        None: by the name or, if that has no known suffix, the first bytes. Both kinds of JSON may be one
+        object per line, or an array of objects.
     batch_bytes : int
         Size of a batch; no row of CSV or JSON may be longer.
     start : mapping or None
-        The `position` of an earlier reader of the same file, to go on where it was.
+        The `position` of an earlier reader of the same file, to continue there.
     delimiter : str or None
-        Of CSV; None takes the commonest in the header among ``,``, ``;``, tab and ``|``.
+        Of CSV; None: the most common in the header among ``,``, ``;``, tab and ``|``.
     encoding : str or None
-        Of text, such as "latin-1"; None takes UTF-8, or UTF-16 or UTF-32 where the file begins with its mark.
+        Of text, such as "latin-1"; None: UTF-8, or UTF-16 or UTF-32 by the byte order mark.
     sheet : str or None
-        Of an Excel workbook, which is read as a whole; None takes the only one that is not empty.
+        Of an Excel workbook, which is read as a whole; None: the only one that is not empty.
 
     Returns
     -------
     TableReader
-        Columns of CSV are text, exactly as in the file; `as_numbers` makes numbers of them.
+        Columns of CSV are text, exactly as in the file; `as_numbers` converts them to numbers.
 
     Raises
     ------
@@ -137,86 +121,73 @@ def open_table(
     check_polars()
     path = os.fspath(path)
     _check(format, batch_bytes, delimiter)
-    recoded = checked_encoding(encoding) if encoding is not None else None
+    recode = checked_encoding(encoding) if encoding is not None else None
     if path != "-" and Path(path).is_dir():
         raise TableError(f"{path} is a folder; give a file.")
     stream = ByteStream(path)
     try:
-        format = _format(stream, path, format, recoded)
+        format = _format(stream, path, format, recode)
         _check_use(stream.name, format, encoding, sheet)
+        where: dict[str, Any] = {"batch_bytes": batch_bytes, "start": start}
         if format == "excel":
-            return ExcelReader(stream, batch_bytes=batch_bytes, start=start, sheet=sheet)
-        return _reader(stream, path, format, batch_bytes, start, delimiter)
+            return ExcelReader(stream, sheet=sheet, **where)
+        if format in ("jsonl", "json"):
+            return _json_reader(stream, batch_bytes, start)
+        if format in ("csv", "tsv"):
+            delimiter = delimiter or ("\t" if format == "tsv" else None)
+            return DelimitedReader(stream, format=format, delimiter=delimiter, **where)
+        if format in ("npy", "npz"):
+            return NumpyReader(stream, format=format, **where)
+        if not stream.peek(1):
+            raise TableError(f"{stream.name} is empty.")
+        if format == "arrow":
+            return ArrowReader(stream, path, **where)
+        if stream.size is None or stream.compressed:
+            raise TableError(
+                f"{stream.name} cannot be read as Parquet, which needs a plain file; save it and give the "
+                f"path, or send CSV."
+            )
+        stream.close()
+        return ParquetReader(path, size=stream.size, **where)
     except BaseException:
         stream.close()
         raise
 
 
-def _reader(
-    stream: ByteStream,
-    path: str,
-    format: str,
-    batch_bytes: int,
-    start: Mapping[str, Any] | None,
-    delimiter: str | None,
-) -> TableReader:
-    if format in ("jsonl", "json"):
-        return _json_reader(stream, batch_bytes, start)
-    if format in ("csv", "tsv"):
-        tab = "\t" if format == "tsv" else None
-        return DelimitedReader(
-            stream, format=format, batch_bytes=batch_bytes, start=start, delimiter=delimiter or tab
-        )
-    if format in ("npy", "npz"):
-        return NumpyReader(stream, format=format, batch_bytes=batch_bytes, start=start)
-    if not stream.peek(1):
-        raise TableError(f"{stream.name} is empty.")
-    if format == "arrow":
-        return ArrowReader(stream, path, batch_bytes=batch_bytes, start=start)
-    if stream.size is None or stream.compressed:
-        raise TableError(
-            f"{stream.name} cannot be read as Parquet, which needs a plain file; save it and give the path, "
-            f"or send CSV."
-        )
-    size = stream.size
-    stream.close()
-    return ParquetReader(path, size=size, batch_bytes=batch_bytes, start=start)
-
-
 def _format(stream: ByteStream, path: str, format: str | None, encoding: str | None) -> str:
-    """Tell the format of a file, and turn its text into UTF-8."""
+    """Return the format of a file, and convert its text to UTF-8."""
     named = format or format_of(path)
     if named is not None and named not in _TEXT:
         return named
-    found = encoding or marked_encoding(stream.peek(4))
-    if found is not None:
-        stream.through(Recoded(found, stream.name))
+    encoding = encoding or encoding_by_mark(stream.peek(4))
+    if encoding is not None:
+        stream.through(Recoder(encoding, stream.name).feed)
     return named or _sniffed(stream)
 
 
 def _json_reader(stream: ByteStream, batch_bytes: int, start: Mapping[str, Any] | None) -> TableReader:
     head = stream.peek(_HEAD_BYTES).removeprefix(_UTF8_MARK).lstrip()
     if head.startswith(b"["):
-        stream.through(ArrayLines(stream.name))
+        stream.through(ArrayLines(stream.name).feed)
         return JsonArrayReader(stream, batch_bytes=batch_bytes, start=start)
     if re.match(rb"\{\s*\n", head) or re.match(rb'\{\s*"[^"]*"\s*:\s*\[\s*\n', head):
         key = re.search(rb'"([^"\\]+)"\s*:\s*\[\s*\{', head)
         name = key[1].decode(errors="replace") if key else "rows"
         raise TableError(
             f"{stream.name} holds one JSON object over several lines; a table is an array of objects, or one "
-            f"object a line. Take the array out of it: jq -c '.{name}[]' OLD > NEW"
+            f"object per line. Extract the array: jq -c '.{name}[]' OLD > NEW"
             + ("." if key else " if it is called rows.")
         )
     if re.match(rb'\{\s*"[^"]*"\s*:\s*\{\s*"0"\s*:', head) and b"\n{" not in head:
         raise TableError(
-            f"{stream.name} holds columns of cells, as pandas writes them by default; a table is an array of "
-            f"objects. Write it with to_json(NAME, orient='records')."
+            f"{stream.name} holds columns of cells, the default of pandas; a table is an array of objects. "
+            f"Write it with to_json(NAME, orient='records')."
         )
     return JsonLinesReader(stream, batch_bytes=batch_bytes, start=start)
 
 
 def _check_use(name: str, format: str, encoding: str | None, sheet: str | None) -> None:
-    """Raise for options that the format does not have."""
+    """Raise for options that do not apply to the format."""
     if encoding is not None and format not in _TEXT:
         raise TableError(f"{name} is read as {format}, which has no encoding; leave out --encoding.")
     if sheet is not None and format != "excel":
@@ -237,8 +208,11 @@ def _sniffed(stream: ByteStream) -> str:
     if is_workbook(head):
         return "excel"
     suffix = Path(stream.name).suffix.lower()
-    if what := _OTHERS.get(suffix):
-        raise TableError(f"{stream.name} is {what}, which is not read. Save it as CSV, Parquet or .xlsx.")
+    for what, suffixes in _UNSUPPORTED.items():
+        if suffix in suffixes.split():
+            raise TableError(
+                f"{stream.name} is {what}, which is not supported. Save it as CSV, Parquet or .xlsx."
+            )
     for magic, format in _MAGIC.items():
         if head.startswith(magic):
             return format
@@ -252,10 +226,10 @@ def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int 
     ----------
     frame : polars DataFrame
     columns : iterable of str
-        In text, an empty cell, NA, N/A, NaN, null and None stand for a missing value. So does a cell that is
-        no number, of which a warning tells.
+        In text, an empty cell, NA, N/A, NaN, null and None are missing values. So is, with a warning, a cell
+        that is not a number.
     rows_before : int
-        The reader's `rows_before`, so that a warning can tell the row.
+        The reader's `rows_before`, to number the row in the warning.
 
     Examples
     --------
@@ -272,8 +246,8 @@ def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int 
         if row is not None:
             warnings.warn(
                 f"column {name!r} is written as numbers, but data row {rows_before + row + 1:,} (the first "
-                f"row is 1) has {shown(series[int(row)])}: such cells are left empty. Write "
-                f"CSV to keep them.",
+                f"row is 1) has {shown(series[int(row)])}: such cells are left empty. Write CSV to keep "
+                f"them.",
                 stacklevel=2,
             )
         numbers.append(pl.Series(name, values, nan_to_null=True))
@@ -281,10 +255,7 @@ def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int 
 
 
 def file_identity(path: str | os.PathLike[str], *, whole: bool = False) -> dict[str, Any]:
-    """Return what tells a file from another: for fingerprints of resumed runs.
-
-    Its size, time of change, and SHA-256 of its first and last mebibyte, or of all of it if `whole`.
-    """
+    """Return size, time of change and SHA-256 (of the first and last mebibyte, or of the `whole` file)."""
     try:
         with open(path, "rb") as file:
             about = os.fstat(file.fileno())
@@ -300,29 +271,19 @@ def file_identity(path: str | os.PathLike[str], *, whole: bool = False) -> dict[
 
 
 def check_unpacked(path: str | os.PathLike[str], n_bytes: int) -> None:
-    """Raise where rows that are to be held in memory take far more of it than their file has.
-
-    A few bytes of a compressed file can stand for as many as one likes.
-
-    Parameters
-    ----------
-    path : str or path
-        Of pipes, and of standard input, the size is not known.
-    n_bytes : int
-        What the rows take so far.
-    """
+    """Raise if rows in memory, of `n_bytes` so far, take far more than their file: a decompression bomb."""
     if n_bytes <= _MOST_UNPACKED or not os.path.isfile(path):
         return
     size = os.path.getsize(path)
     if n_bytes > _UNPACKED * size:
         raise TableError(
-            f"{os.fspath(path)} has {size:,} bytes, and its rows take more than {n_bytes >> 20:,} MiB of "
-            f"memory, all of which this needs at once. If that is right, unpack the file first."
+            f"{os.fspath(path)} has {size:,} bytes, but its rows take more than {n_bytes >> 20:,} MiB of "
+            f"memory, all of which is needed at once. If that is right, unpack the file first."
         )
 
 
 def held_bytes(frame: pl.DataFrame) -> int:
-    """Return what a frame takes in memory, its words counted once for every row that has them."""
+    """Return the memory that a frame takes, with words of categories counted for every row."""
     kinds = frame.schema
     texts = sum(kind == pl.String for kind in kinds.values())
     words = [name for name, kind in kinds.items() if isinstance(kind, (pl.Categorical, pl.Enum))]
@@ -331,12 +292,7 @@ def held_bytes(frame: pl.DataFrame) -> int:
 
 
 class BeginningDigest:
-    """SHA-256 of a file up to an offset that only grows, so that every byte is read once.
-
-    Parameters
-    ----------
-    path : str or path
-    """
+    """SHA-256 of a file up to an offset that only grows, so that every byte is read once."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path, self._done = path, 0

@@ -1,4 +1,4 @@
-"""Polars in a child process: its threads stay behind in the parent, and it would wait for them for ever."""
+"""Polars after a fork: its threads stay in the parent, and the child would wait for them forever."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _threads_at_fork = _threads_left_behind = False
 
 
 class ForkError(TableError, RuntimeError):
-    """A table in a process that was forked from one which had used polars."""
+    """A table is used in a process forked from one that had used polars."""
 
 
 def check_polars() -> None:
-    """Raise where polars would wait for ever, since this process was forked from one that had used it."""
+    """Raise if this process was forked from one that had used polars, which would wait forever."""
     if _threads_left_behind:
         raise ForkError(
             "Tables cannot be used in this process: it was forked from one that had used polars, whose "
@@ -38,13 +38,13 @@ def _after_fork() -> None:
 
 
 def _has_threads() -> bool:
-    """Tell whether polars has started its threads, which it does when it is first used."""
+    """Return whether polars has started its threads, which it does on first use."""
     tasks = Path("/proc/self/task")
     if not tasks.is_dir():
-        # Where that cannot be told, it may have.
+        # Unknown on this system, so assume it has.
         return True
     for task in tasks.iterdir():
-        # A thread may end meanwhile.
+        # A thread may end in the meantime.
         with suppress(OSError):
             name = (task / "comm").read_text().strip()
             if name.startswith("polars-") and name.removeprefix("polars-").isdigit():

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet would take for formulas."""
+"""Neutralize cells that a spreadsheet would take for formulas."""
 
 from __future__ import annotations
 
@@ -8,21 +8,15 @@ from rankad.io.numbers import is_text
 
 __all__ = ["without_formulas"]
 
-# What spreadsheets take for the beginning of a formula, or skip before one; the last four are full-width.
+# How a formula may begin in a spreadsheet, with skipped characters; the last four are full-width.
 _BEGINS = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """Put a single quote before cells and column names that a spreadsheet would take for formulas.
 
-    Numbers stay as they are, those with a sign and those that stand in text too.
+    Numbers are unchanged, also signed ones and those in text.
 
-    Parameters
-    ----------
-    frame : polars DataFrame
-
-    Examples
-    --------
     >>> without_formulas(pl.DataFrame({"=a": ["=1+1", "-5", "-x", None], "b": [-1, 2, 3, 4]})).to_dict(
     ...     as_series=False
     ... )

@@ -1,4 +1,4 @@
-"""An array of JSON objects to JSON lines, piece by piece: memory stays small whatever its size."""
+"""Convert an array of JSON objects to JSON lines, piece by piece."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankad.io.json_lines import JsonLinesReader
 __all__ = ["ArrayLines", "JsonArrayReader"]
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
-# What a byte may be to an array, by its value; most are nothing.
+# The role of each byte value in an array; most have none.
 _QUOTE, _COMMA, _LINE_END, _OPEN, _CLOSE = range(1, 6)
 _KINDS = np.zeros(256, np.uint8)
 for _kind, _bytes in ((_QUOTE, b'"'), (_COMMA, b","), (_LINE_END, b"\r\n"), (_OPEN, b"[{"), (_CLOSE, b"]}")):
@@ -21,15 +21,10 @@ for _kind, _bytes in ((_QUOTE, b'"'), (_COMMA, b","), (_LINE_END, b"\r\n"), (_OP
 
 
 class ArrayLines:
-    r"""The objects of an array, one a line, byte by byte where they were.
+    r"""A filter that puts each element of an array on its own line, at the same offsets.
 
-    A comma between two elements becomes a newline, a newline outside text a blank. What stands between is not
-    looked at: who reads the lines does that.
-
-    Parameters
-    ----------
-    name : str
-        Of the file.
+    A comma between two elements becomes a newline, and a newline outside text a blank. The elements
+    themselves are not checked.
 
     Examples
     --------
@@ -44,7 +39,7 @@ class ArrayLines:
         self._rest = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Return the next bytes of lines; nothing stands for the end."""
+        """Return the next bytes of lines; empty `data` is the end."""
         if not data:
             if not self._ended:
                 raise TableError(f"{self._name} is cut off: its JSON array is never closed.")
@@ -60,7 +55,7 @@ class ArrayLines:
         at = np.flatnonzero(kinds)
         kind = kinds[at]
         quotes = kind == _QUOTE
-        # A quote that opens counts itself; one that closes does not, and is neither here nor there.
+        # The quotes themselves are neither inside nor outside.
         inside = (np.cumsum(quotes) + self._in_text) % 2 == 1
         outside = ~inside & ~quotes
         opens, closes = outside & (kind == _OPEN), outside & (kind == _CLOSE)
@@ -76,18 +71,18 @@ class ArrayLines:
         return out.tobytes()
 
     def _check_end(self, data: bytes, ends: Ints) -> None:
-        """Raise for anything but blanks behind the array."""
+        """Raise for anything but blanks after the array."""
         behind = data if self._ended else data[ends[0] + 1 :] if ends.size else b""
         self._ended = self._ended or bool(ends.size)
         if behind.strip():
             raise TableError(
-                f"{self._name}: there is more behind the end of the JSON array. Put all objects into one "
-                f"array, or write one object a line."
+                f"{self._name}: there is text after the end of the JSON array. Put all objects into one "
+                f"array, or write one object per line."
             )
 
 
 class JsonArrayReader(JsonLinesReader):
-    """Rows of the JSON objects of one array; see `JsonLinesReader`. Rows are told by their number."""
+    """Rows of the JSON objects of one array; see `JsonLinesReader`."""
 
     place = "row"
-    empty = "holds an empty JSON array; there are no rows, and no names of columns"
+    empty = "holds an empty JSON array: no rows and no column names"

@@ -15,21 +15,21 @@ from rankad.io.blocks import RecordBlocks
 from rankad.io.errors import TableError, reason, shown
 from rankad.io.reader import Position, TableReader, checked_start
 from rankad.io.streams import ByteStream
-from rankad.io.text_encodings import likely_encoding
+from rankad.io.text_encodings import not_utf8
 
 __all__ = ["JsonLinesReader"]
 
 _BLANK_COLONS = (b" :", b"\t:", b"\r:")
-# With more, to look for every name takes longer than to parse the rows.
+# With more columns, searching for every name takes longer than parsing the rows.
 _FEW_COLUMNS = 64
 _LONGEST_INTEGER = 40
-# Rows that each have keys of their own make a column of each: a batch may become so many bytes, and the keys
-# of so many lines are looked at in one go, for which the time grows with the square.
+# Rows with different keys make a column of each key. This is the most memory a batch may take, and the number
+# of lines whose keys are collected at once, in a time that grows with its square.
 _MOST_FRAME_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 256 << 20, 8, 16
 _PIECE_LINES = 4000
-# So many objects are rows and no cell.
+# A list of this many objects is a table, not a cell.
 _MANY_OBJECTS = 8
-# A high half without a low one, the other way about, or an escaped backslash that makes it hard to tell.
+# A high surrogate without a low one, a low one without a high one, or an escaped backslash before one.
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
@@ -38,28 +38,20 @@ _LONE_SURROGATE = re.compile(
 
 
 class JsonLinesReader(TableReader):
-    """Rows of JSON objects, one a line.
+    """Rows of JSON objects, one per line.
 
-    The columns are the keys of the first batch; a key that first comes later is an error, since the rows
-    before have been handed out without it. A key that is not there is a missing value. A key that comes
-    twice in one object is an error, and so is half of a surrogate pair, which is not a character. So are rows
-    of which every few have keys of their own: a table of them would have next to nothing in its cells.
+    The columns are the keys of the first batch. A key that is absent is a missing value. Errors are: a key
+    that first occurs in a later batch, a key twice in one object, half of a surrogate pair, and so many
+    different keys that nearly all cells would be empty.
 
-    A column with numbers and text is text, lists and objects are kept as their JSON text, and a column that
-    began as text stays so. What a row becomes does not depend on the other rows of its batch, but that
-    integers beside decimals are rounded as decimals are.
-
-    Parameters
-    ----------
-    stream : ByteStream
-    batch_bytes : int
-    start : mapping or None
-        A `position`.
+    A column with numbers and text is text; lists and objects become their JSON text; a column that is text in
+    the first batch stays so. A row is read the same whatever the other rows of its batch, except that
+    integers beside decimals are rounded as decimals.
     """
 
     unit = "bytes"
     format = "jsonl"
-    # What a line is called in messages, and what to say where there is none.
+    # What messages call a line, and what they say of an empty file.
     place = "line"
     empty = 'is empty; JSON lines begin with an object such as {"a": 1}'
 
@@ -69,14 +61,14 @@ class JsonLinesReader(TableReader):
         self._stream, self.compressed = stream, stream.compressed
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=False)
         self._ready: pl.DataFrame | None = None
-        self._handed_out = self._next_position()
         if start is None:
+            self._returned = self._next_position()
             self._begin()
         else:
             self.columns, self._text = _columns_of(start)
             self._blocks.go_to(begin["offset"], begin["line"])
             self.rows = begin["rows"]
-            self._handed_out = self._next_position()
+            self._returned = self._next_position()
 
     def _begin(self) -> None:
         """Read the first batch, for the names of the columns."""
@@ -92,19 +84,16 @@ class JsonLinesReader(TableReader):
         if self._ready.height == 1 and (what := wrapped_table(self._ready)):
             raise TableError(f"{self.name} holds {what}")
         if not self.columns:
-            raise TableError(f"{self.name}, {self.place} 1: objects without keys make no table.")
+            raise TableError(
+                f"{self.name}, {self.place} 1: the objects have no keys, so there are no columns."
+            )
         self._text = {name for name, kind in self._ready.schema.items() if kind == pl.String}
 
     @property
-    def done(self) -> int:
-        """Bytes read."""
-        return self._stream.done
-
-    @property
     def position(self) -> Position:
-        """Where the next batch begins, and what the columns are: the first batch said so."""
+        """Where the next batch begins, and the columns of the first batch."""
         columns = [[name, name in self._text] for name in self.columns]
-        return super().position | self._handed_out | {"columns": columns}
+        return super().position | self._returned | {"columns": columns}
 
     def _next_position(self) -> dict[str, int]:
         return {"offset": self._blocks.offset, "line": self._blocks.line}
@@ -116,12 +105,8 @@ class JsonLinesReader(TableReader):
             if not block:
                 return None
             frame = self._parse(block) if block.strip() else pl.DataFrame()
-        self._handed_out = self._next_position()
+        self._returned = self._next_position()
         return frame
-
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
 
     def _parse(self, block: bytes) -> pl.DataFrame:
         try:
@@ -136,7 +121,7 @@ class JsonLinesReader(TableReader):
         return frame
 
     def _parse_slowly(self, block: bytes) -> pl.DataFrame:
-        """Read what polars cannot or reads otherwise, or tell the line that is wrong."""
+        """Read rows that polars does not read as documented, or raise with the line of the error."""
         rows = self._objects(block)
         names = dict.fromkeys(name for _, row in rows for name in row)
         if len(names) * len(rows) * _NUMBER_BYTES > _MOST_FRAME_BYTES:
@@ -151,21 +136,21 @@ class JsonLinesReader(TableReader):
                 return pl.Series(name, [float(v) if float in kinds and v is not None else v for v in values])
             except (OverflowError, TypeError, pl.exceptions.PolarsError):
                 pass
-        # As `read_words` has it of a column of numbers.
+        # Written as `read_words` writes numbers.
         floats = [value if isinstance(value, float) else None for value in values]
         numbers = pl.Series(floats, dtype=pl.Float64).cast(pl.String).str.strip_suffix(".0")
         text = [_as_text(v) if number is None else number for v, number in zip(values, numbers, strict=True)]
         return pl.Series(name, text, dtype=pl.String)
 
     def _fitted(self, frame: pl.DataFrame, block: bytes) -> pl.DataFrame:
-        """Return the columns of the first batch; those that are not there are missing."""
+        """Return the columns of the first batch; absent ones are missing."""
         known, there = set(self.columns), set(frame.columns)
         for name in frame.columns:
             if name not in known:
                 line = self._line_of_key(block, name)
                 raise TableError(
-                    f"{self.name}, {self.place} {line}: a new key {name!r}, of which the first rows know "
-                    f"nothing. Give it to the first row too (null will do), or read larger batches."
+                    f"{self.name}, {self.place} {line}: a new key {name!r}, which the first rows do not "
+                    f"have. Add it to the first row (null will do), or read larger batches."
                 )
         missing = [name for name in self.columns if name not in there]
         return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in missing).select(
@@ -173,10 +158,7 @@ class JsonLinesReader(TableReader):
         )
 
     def _line_of_key(self, block: bytes, key: str) -> int:
-        for line, row in self._objects(block):
-            if key in row:
-                return line
-        return self._blocks.line + 1
+        return next((line for line, row in self._objects(block) if key in row), self._blocks.line + 1)
 
     def _objects(self, block: bytes) -> list[tuple[int, dict[str, Any]]]:
         rows = []
@@ -186,8 +168,7 @@ class JsonLinesReader(TableReader):
             try:
                 row = _DECODE(text.decode())
             except UnicodeDecodeError as error:
-                byte = text[error.start]
-                self._raise_at(line, f"byte 0x{byte:02x} is not UTF-8 text; {likely_encoding(byte)}")
+                self._raise_at(line, not_utf8(text[error.start]))
             except _RepeatedKey as error:
                 self._raise_at(line, f"the key {shown(error.args[0])} comes twice in an object")
             except (ValueError, RecursionError) as error:
@@ -202,8 +183,8 @@ class JsonLinesReader(TableReader):
     def _raise_too_many(self, n_keys: int, n_rows: int) -> NoReturn:
         raise TableError(
             f"{self.name}, from {self.place} {self._blocks.line + 1} on: {n_rows:,} rows have {n_keys:,} "
-            f"different keys or more, too many for a table. Give all rows the same keys: names such as those "
-            f"of people or days belong into cells."
+            f"different keys or more, too many for a table. Give all rows the same keys, and put names (of "
+            f"people or days, for instance) in cells."
         )
 
     def _raise_at(self, line: int, what: str) -> NoReturn:
@@ -211,7 +192,7 @@ class JsonLinesReader(TableReader):
 
 
 def wrapped_table(row: pl.DataFrame) -> str:
-    """Say of one object that it likely holds a table, and how to get it out; nothing where it does not.
+    """Describe the table that a single object likely holds, and how to extract it; empty if it holds none.
 
     >>> wrapped_table(pl.DataFrame({"n": [2], "rows": ['[{"a": 1}, {"a": 2}]']}))
     ''
@@ -228,7 +209,7 @@ def wrapped_table(row: pl.DataFrame) -> str:
     expected = "; a table is an array of objects, or one object a line."
     arrays = {n: v for n, v in cells.items() if isinstance(v, list) and v}
     for name, cell in arrays.items():
-        # A row may have a short list of objects in one of its cells.
+        # A row may have a short list of objects in a cell.
         if all(isinstance(each, dict) for each in cell) and (row.width == 1 or len(cell) >= _MANY_OBJECTS):
             return (
                 f"one JSON object, whose {name!r} is an array of {len(cell):,} objects{expected} Write that "
@@ -236,21 +217,21 @@ def wrapped_table(row: pl.DataFrame) -> str:
                 f"json.dump(json.load(open(OLD))[{name!r}], open(NEW, 'w'))."
             )
     if {"columns", "data"} <= arrays.keys() and all(isinstance(each, list) for each in arrays["data"]):
-        return f"names and rows apart{expected} pandas writes it by to_json(NAME, orient='records')."
+        return f"column names apart from rows{expected} pandas writes it by to_json(NAME, orient='records')."
     if len(cells) == row.width > 0:
         sizes = {len(cell) for cell in cells.values()}
         if len(arrays) == row.width and len(sizes) == 1 and min(sizes) >= _MANY_OBJECTS:
             return f"columns of cells{expected} pandas writes it by to_json(NAME, orient='records')."
         if not arrays and row.width >= _MANY_OBJECTS:
             return (
-                f"one JSON object for {row.width:,} rows, by their names{expected} Write an array of them: "
+                f"one JSON object with {row.width:,} named rows{expected} Write an array of them: "
                 f"jq '[.[]]' OLD > NEW."
             )
     return ""
 
 
 class _TooManyKeys(ValueError):
-    """Rows have so many different keys that the table of them would fill the memory."""
+    """The rows have so many different keys that their table would fill the memory."""
 
 
 class _RepeatedKey(ValueError):
@@ -258,17 +239,17 @@ class _RepeatedKey(ValueError):
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         counts = Counter(name for name, _ in pairs)
         raise _RepeatedKey(next(name for name in counts if counts[name] > 1))
-    return found
+    return values
 
 
 def _read(block: bytes, text: set[str]) -> pl.DataFrame | None:
-    """Let polars find the types of the columns; None where it would not read rows as `_parse_slowly` does."""
+    """Read a block by polars; None if it would not read the rows as `_parse_slowly` does."""
     if b"\\u" in block and _LONE_SURROGATE.search(block):
-        # Polars would make NUL of it.
+        # Polars would read it as NUL.
         return None
     overrides = dict.fromkeys(text, pl.String())
     try:
@@ -286,32 +267,32 @@ def _read(block: bytes, text: set[str]) -> pl.DataFrame | None:
 
 
 def _schema(block: bytes) -> dict[str, pl.DataType] | None:
-    """Return what polars takes the columns for, None where some rows tell otherwise than others."""
-    found: dict[str, pl.DataType] = {}
+    """Return the types of the columns that polars infers, None if rows disagree."""
+    schema: dict[str, pl.DataType] = {}
     n_rows, agreed, at = block.count(b"\n") + 1, True, 0
     for end in _piece_ends(block):
         piece, at = block[at:end], end
         if not piece.strip():
             continue
         for name, kind in pl.scan_ndjson(piece, infer_schema_length=None).collect_schema().items():
-            known = found.get(name, pl.Null())
+            known = schema.get(name, pl.Null())
             agreed = agreed and (known == kind or pl.Null() in (known, kind))
-            found[name] = kind if known == pl.Null() else known
-        widths = (_TEXT_BYTES if kind == pl.String else _NUMBER_BYTES for kind in found.values())
+            schema[name] = kind if known == pl.Null() else known
+        widths = (_TEXT_BYTES if kind == pl.String else _NUMBER_BYTES for kind in schema.values())
         if n_rows * sum(widths) > _MOST_FRAME_BYTES:
-            raise _TooManyKeys(len(found), n_rows)
-    return found if agreed else None
+            raise _TooManyKeys(len(schema), n_rows)
+    return schema if agreed else None
 
 
 def _piece_ends(block: bytes) -> Iterator[int]:
-    """Yield where pieces of a few thousand lines end."""
+    """Yield the ends of pieces of a few thousand lines."""
     lines = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n")) + 1
     yield from map(int, lines[_PIECE_LINES - 1 :: _PIECE_LINES])
     yield len(block)
 
 
 def _lone_surrogate(value: Any) -> str:
-    """Return the first lone half of a surrogate pair in a JSON value, escaped; nothing if there is none."""
+    """Return the first lone surrogate in a JSON value, escaped; empty if there is none."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -320,8 +301,8 @@ def _lone_surrogate(value: Any) -> str:
 
 
 def _has_repeated_key(block: bytes, frame: pl.DataFrame) -> bool:
-    """Tell whether a key comes twice in an object; polars would take the first in silence."""
-    # Every key ends in a quote and a colon. If there are no more of these than cells, no key comes twice.
+    """Return whether a key occurs twice in an object; polars would silently take the first."""
+    # Every key ends in a quote and a colon. If there are as many of these as cells, no key occurs twice.
     n_cells = frame.height * frame.width - sum(frame.null_count().row(0))
     if not any(blank in block for blank in _BLANK_COLONS) and block.count(b'":') == n_cells:
         return False
@@ -329,7 +310,7 @@ def _has_repeated_key(block: bytes, frame: pl.DataFrame) -> bool:
         block, has_header=False, separator="\0", quote_char=None, schema={"": pl.String()}
     ).to_series()
     if frame.width <= _FEW_COLUMNS:
-        # A key may be written with escapes; otherwise its name stands there twice, in quotes.
+        # A repeated key is there twice in quotes, unless it is written with escapes.
         suspect = lines.str.contains("\\", literal=True)
         for name in frame.columns:
             suspect |= lines.str.count_matches(f'"{name}"', literal=True) > 1
@@ -339,13 +320,13 @@ def _has_repeated_key(block: bytes, frame: pl.DataFrame) -> bool:
             if line is not None and line.strip():
                 _DECODE(line)
     except (ValueError, RecursionError):
-        # Whatever it is, the caller tells it with its line.
+        # The caller finds the line of the error.
         return True
     return False
 
 
 def _has_mixed_column(block: bytes, frame: pl.DataFrame) -> bool:
-    """Tell whether a column has values of several kinds, or lists or objects, of which text is to be made."""
+    """Return whether a column has values of several kinds, or lists or objects, which must become text."""
     if any(kind.is_nested() for kind in frame.dtypes):
         return True
     for kind, looks in ((pl.Float64(), r"^-?[0-9]|^-?inf|^NaN"), (pl.Boolean(), "^(?:true|false)$")):
@@ -353,26 +334,26 @@ def _has_mixed_column(block: bytes, frame: pl.DataFrame) -> bool:
         alike = [name for name in alike if frame[name].str.contains(looks).any()]
         if alike:
             schema = dict.fromkeys(alike, kind)
-            found = pl.read_ndjson(block, schema=schema, ignore_errors=True)
-            if any(found[name].null_count() < found.height for name in alike):
+            parsed = pl.read_ndjson(block, schema=schema, ignore_errors=True)
+            if any(parsed[name].null_count() < parsed.height for name in alike):
                 return True
     texts = frame.select(pl.col(pl.String).str.contains(r"^[\[{]").any())
     return bool(texts.width) and any(texts.row(0))
 
 
 def _as_text(value: Any) -> str | None:
-    """Write a value that stands in a column of text."""
+    """Write a value of a text column."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
 
 
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON; write null for a missing value")
+    raise ValueError(f"{word} is not JSON; write null for a missing value")
 
 
 def _whole(digits: str) -> int | float:
-    """Read an integer; beyond 128 bits it is a float, as polars has it."""
+    """Read an integer; beyond 128 bits it is a float, as in polars."""
     value = int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
     return value if -(2**127) <= value < 2**127 else float(value)
 

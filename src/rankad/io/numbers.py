@@ -1,4 +1,4 @@
-"""Cells of a column to numbers."""
+"""Read the cells of a column as numbers."""
 
 from __future__ import annotations
 
@@ -8,32 +8,21 @@ import polars as pl
 from rankad._base.arrays import Floats, Ints
 from rankad.io.errors import TableError
 
-__all__ = [
-    "MISSING",
-    "all_numbers",
-    "is_text",
-    "parse",
-    "plain_numbers",
-    "read_numbers",
-    "unread",
-    "with_plain_minus",
-]
-
-# What stands for a missing number in text, in lower case. Words that parse as a number (nan) need no mention.
+# Words for a missing number, in lower case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
-# What stands for a minus before a number: dashes of all kinds; between digits they are what they are.
+# Dashes of all kinds are a minus before a number, not between digits.
 _MINUS = r"^(\D*)[\u2212\u2010-\u2013\uff0d\ufe63]"
 _NO_NUMBERS = [*MISSING, "+nan", "-nan"]
 
 
 def read_numbers(series: pl.Series) -> Floats:
-    """Return a column as float64, NaN where a value is missing or is no number.
+    """Return a column as float64, NaN where a value is missing or not a number.
 
     Parameters
     ----------
     series : polars Series of shape (n,)
         Numbers, booleans, durations (in seconds) or text. In text, an empty cell, NA, N/A, NaN, null and
-        None stand for a missing value; `unread` says which other cells could not be read.
+        None are missing values; `unread` returns the other cells that could not be read.
 
     Returns
     -------
@@ -56,7 +45,7 @@ def read_numbers(series: pl.Series) -> Floats:
 
 
 def all_numbers(series: pl.Series) -> bool:
-    """Tell whether every cell of a text column is a number or missing, and at least one is a number."""
+    """Return whether every cell of a text column is a number or missing, and at least one is a number."""
     head = series.head(100)
     if unread(head, parse(head)).size:
         return False
@@ -65,23 +54,23 @@ def all_numbers(series: pl.Series) -> bool:
 
 
 def parse(series: pl.Series) -> Floats:
-    """Return what can be read as numbers, NaN elsewhere."""
+    """Return the cells as numbers, NaN where they cannot be read."""
     if not is_text(series.dtype):
         return series.cast(pl.Float64).to_numpy()
     return plain_numbers(series.cast(pl.String)).to_numpy()
 
 
 def plain_numbers(text: pl.Series) -> pl.Series:
-    """Return text as Float64, with a point before decimals and nothing else; null where it is no number."""
+    """Return text as Float64, with a decimal point and no other marks; null where it is not a number."""
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count() > text.null_count():
-        # Blanks around a number are rare enough to be looked for only where something was not read.
+        # Blanks around numbers are rare, so strip them only if something was not read.
         numbers = with_plain_minus(text).cast(pl.Float64, strict=False)
     return numbers
 
 
 def with_plain_minus(text: pl.Series) -> pl.Series:
-    """Return text without blanks around it, and with the minus sign of keyboards."""
+    """Strip blanks, and write a minus as ASCII."""
     return text.str.strip_chars().str.replace(_MINUS, "${1}-")
 
 
@@ -96,5 +85,5 @@ def unread(series: pl.Series, numbers: Floats) -> Ints:
 
 
 def is_text(kind: pl.DataType) -> bool:
-    """Tell whether a column of this type holds text."""
+    """Return whether a column of this type holds text."""
     return kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum))

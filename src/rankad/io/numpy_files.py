@@ -24,18 +24,10 @@ _MOST_COLUMNS = 1_000_000
 
 
 class NumpyReader(TableReader):
-    """Rows of an array in a .npy file, or of the only one, or the one called X, in a .npz file.
+    """Rows of an array in a .npy file, or of the only array, or the one called X, in a .npz file.
 
-    Columns are called x0, x1, and so on, unless the array is structured and names them. Arrays that lie
-    column by column are read as a whole.
-
-    Parameters
-    ----------
-    stream : ByteStream
-    format : {"npy", "npz"}
-    batch_bytes : int
-    start : mapping or None
-        A `position`.
+    Columns are called x0, x1, and so on, unless the array is structured. Arrays in Fortran order are read as
+    a whole.
     """
 
     unit = "rows"
@@ -43,8 +35,7 @@ class NumpyReader(TableReader):
     def __init__(
         self, stream: ByteStream, *, format: str, batch_bytes: int, start: Mapping[str, Any] | None
     ) -> None:
-        self.name, self.format = stream.name, format
-        self._stream = stream
+        self.name, self.format, self._stream = stream.name, format, stream
         self._archive: zipfile.ZipFile | None = None
         self._bytes: ByteStream | IO[bytes]
         self.total: int
@@ -64,9 +55,7 @@ class NumpyReader(TableReader):
         self._whole: np.ndarray[Any, Any] | None = None
         if by_column and len(shape) > 1:
             self._whole = self._read(math.prod(shape)).reshape(shape[::-1]).T
-        if begin > self.total:
-            raise TableError(f"{self.name} has {self.total:,} rows and no row {begin:,}. Start over.")
-        while self.rows < begin:
+        while self.rows < self._checked_row(begin):
             self.rows += len(self._rows(min(self._batch_rows, begin - self.rows)))
 
     def _member(self) -> tuple[IO[bytes], int]:
@@ -85,7 +74,7 @@ class NumpyReader(TableReader):
         return self._archive.open(member), self._archive.getinfo(member).file_size
 
     def _header(self) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-        """Return the shape, whether columns lie one after another, and the type of the values."""
+        """Return the shape, whether the order is Fortran's, and the type of the values."""
         file = cast(IO[bytes], self._bytes)
         version = np.lib.format.read_magic(file)
         if version == (1, 0):
@@ -93,8 +82,8 @@ class NumpyReader(TableReader):
         if version == (2, 0):
             return np.lib.format.read_array_header_2_0(file)
         raise TableError(
-            f"{self.name} is in version {version[0]}.{version[1]} of the format, which is not read; save it "
-            f"with np.save."
+            f"{self.name} is in version {version[0]}.{version[1]} of the format, which is not supported; "
+            f"save it with np.save."
         )
 
     def _checked_width(self, shape: tuple[int, ...]) -> int:
@@ -107,16 +96,11 @@ class NumpyReader(TableReader):
             raise TableError(f"{self.name} must have rows and columns, got an array of shape {shape}.")
         width = shape[1] if len(shape) > 1 else 1
         if width > _MOST_COLUMNS:
-            # Names of columns take memory too, and no byte of the file stands for them.
+            # Column names take memory too, and the file has no bytes for them.
             raise TableError(
-                f"{self.name} promises {width:,} columns, and rankad reads {_MOST_COLUMNS:,} at most."
+                f"{self.name} declares {width:,} columns; rankad reads at most {_MOST_COLUMNS:,}."
             )
         return width
-
-    @property
-    def done(self) -> int:
-        """Rows read."""
-        return self.rows
 
     def _next_batch(self) -> pl.DataFrame | None:
         rows = self._rows(min(self._batch_rows, self.total - self.rows))
@@ -126,10 +110,8 @@ class NumpyReader(TableReader):
             if self._kind.names:
                 return pl.DataFrame({name: _plain(rows[name].ravel()) for name in self.columns})
             rows = _plain(rows.reshape(len(rows), self._width).T)
-            # Of many columns, a dict would take twice the time.
-            return pl.DataFrame(
-                [pl.Series(name, cells) for name, cells in zip(self.columns, rows, strict=True)]
-            )
+            # For many columns, a dict would take twice as long.
+            return pl.DataFrame(list(map(pl.Series, self.columns, rows)))
 
     def _rows(self, n: int) -> np.ndarray[Any, Any]:
         if self._whole is not None:
@@ -138,15 +120,13 @@ class NumpyReader(TableReader):
 
     def _read(self, n_values: int) -> np.ndarray[Any, Any]:
         with blamed_on(f"{self.name} cannot be read (is it damaged or cut off?)"):
-            # In pieces: of an archive, a read of all of it would hold it twice.
+            # In pieces: one read of a whole archive member would hold it twice.
             data, missing = bytearray(), n_values * self._kind.itemsize
             while missing and (piece := self._bytes.read(min(_PIECE_BYTES, missing))):
                 data += piece
                 missing -= len(piece)
         if len(data) < n_values * self._kind.itemsize:
-            raise TableError(
-                f"{self.name} is cut off: it ends before row {self.total:,}, the last that it promises."
-            )
+            raise TableError(f"{self.name} is cut off: it ends before its last row, {self.total:,}.")
         return np.frombuffer(data, self._kind)
 
     def close(self) -> None:
@@ -157,7 +137,7 @@ class NumpyReader(TableReader):
 
 
 def _plain(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the values in a type that polars knows, of the nearest size and in this machine's byte order."""
+    """Return the values in the nearest type that polars knows, in native byte order."""
     kind = values.dtype.newbyteorder("=")
     if kind.kind == "f" and kind.itemsize not in (4, 8):
         kind = np.dtype(np.float32 if kind.itemsize < 4 else np.float64)

@@ -1,4 +1,4 @@
-"""Tables to files that are there whole or not at all."""
+"""Tables to files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
-from types import TracebackType
 from typing import IO, Any, Literal, cast
 
 import polars as pl
 
 from rankad._base.files import check_output, is_stream, naming
-from rankad.io.destinations import Destination, PartFile, Pipe, Resumable
+from rankad.io.destinations import Destination, NewFile, Pipe, ResumableFile
 from rankad.io.errors import TableError, blamed_on, shown
 from rankad.io.formulas import without_formulas
 from rankad.io.suffixes import compression_of, format_of
@@ -29,25 +28,26 @@ _COLUMNAR = ("parquet", "arrow")
 class TableWriter(ABC):
     """A table that is written frame by frame; a context manager.
 
-    Leaving the ``with`` block without an error puts the file in its place; an error leaves what was there.
+    Leaving the ``with`` block without an error makes the file final; an error leaves what was there.
 
     Attributes
     ----------
-    position : Any
-        Where to start the reader: what the last `commit` of the interrupted run recorded, None if none was.
+    position, state : Any
+        What the last `commit` of an interrupted run recorded; None if nothing was.
     delimiter : str or None
         Between the cells of CSV.
-    state : Any
-        What it recorded beside that.
     """
 
     delimiter: str | None = None
 
-    def __init__(self, destination: Destination) -> None:
-        self._destination = destination
+    def __init__(self, destination: Destination, format: str) -> None:
+        self._destination, self._format = destination, format
         self._columns: list[str] | None = destination.columns
-        self.position = destination.position
-        self.state = destination.state
+        self.position, self.state = destination.position, destination.state
+
+    @property
+    def _failed(self) -> str:
+        return f"{self._destination.name} cannot be written as {self._format}"
 
     def write(self, frame: pl.DataFrame) -> None:
         """Append the rows of a frame; all frames have the same columns."""
@@ -64,7 +64,7 @@ class TableWriter(ABC):
             )
 
     def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
-        """Append rows of CSV that are text already, and further cells for each.
+        """Append rows that are CSV text already, and more cells for each.
 
         Parameters
         ----------
@@ -81,49 +81,29 @@ class TableWriter(ABC):
     def _write(self, frame: pl.DataFrame) -> None: ...
 
     def commit(self, position: Any, state: Any = None) -> None:
-        """Make durable what has been written, and record with it where the reader is.
-
-        Parameters
-        ----------
-        position : JSON-able
-            The reader's `position`.
-        state : JSON-able
-            What else the run needs to go on, counts for instance.
-        """
+        """Make durable what has been written, with the reader's `position` and any state to resume from."""
         self._destination.commit(position, state, self._columns or [])
 
     def close(self) -> None:
-        """Finish the table and put it in its place."""
+        """Finish the table and make the file final."""
         self._destination.finish()
 
     def discard(self) -> None:
         """Leave nothing, or with `resume` what was committed."""
-        self._destination.abandon()
+        self._destination.discard()
 
     def __enter__(self) -> TableWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self.discard()
-            return
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            self.close()
+            if kind is None:
+                self.close()
+                return
         except BaseException:
             self.discard()
             raise
-
-
-def _check(path: str, inputs: Iterable[str | os.PathLike[str]], *, resume: bool) -> None:
-    """Raise where the output must not be written, or what is written on the way to it."""
-    inputs = list(inputs)
-    try:
-        for one in (path, f"{path}.part", f"{path}.part.json") if resume else (path,):
-            check_output(one, inputs)
-    except OSError as error:
-        raise TableError(str(error)) from error
+        self.discard()
 
 
 def open_output(
@@ -138,24 +118,23 @@ def open_output(
 ) -> TableWriter:
     """Open a table for writing.
 
-    Rows go to a temporary file beside the target, which takes its place when all went well. A file that is
-    there already is replaced then.
+    Rows go to a temporary file, which replaces the target at the end if there was no error.
 
     Parameters
     ----------
     path : str or path
         The file, ``-`` for standard output. A suffix .gz or .zst compresses CSV and JSON lines.
     format : {"csv", "tsv", "jsonl", "parquet", "arrow"} or None
-        None tells it from the name; standard output is CSV then.
+        None: by the name; standard output is CSV.
     delimiter : str or None
         Of CSV: a comma, of TSV a tab.
     inputs : iterable of paths
         Files that must not be overwritten.
     resume : bool
-        Keep what was committed in ``PATH.part`` if the run is interrupted, and go on from there if it is
-        there already. For CSV and JSON lines that are not compressed.
+        Keep what was committed in ``PATH.part`` if the run is interrupted, and continue from there if it
+        exists. For CSV and JSON lines that are not compressed.
     fingerprint : JSON-able
-        With `resume`: what the output depends on. It must be the same in the run that goes on.
+        With `resume`: what the output depends on. It must be the same in the resumed run.
     neutralize_formulas : bool
         Put a single quote before text that a spreadsheet would take for a formula: see
         `rankad.io.formulas`. For CSV and TSV.
@@ -171,36 +150,43 @@ def open_output(
     ...     pl.read_csv(path).to_dicts(), there
     ([{'p_value': 0.25}], False)
     """
-    path = os.fspath(path)
+    path, inputs = os.fspath(path), list(inputs)
     format = format or format_of(path) or ("csv" if path == "-" else None)
-    compression = compression_of(path)
+    compression, streams = compression_of(path), path == "-" or is_stream(path)
     if format not in (*_TEXT, *_COLUMNAR):
         raise TableError(
-            f"{path} cannot be written as {format or 'a table: its suffix says nothing'}; formats are "
+            f"{path} cannot be written as {format or 'a table: its suffix names no format'}; formats are "
             f"{', '.join((*_TEXT, *_COLUMNAR))}."
         )
     if neutralize_formulas and format not in ("csv", "tsv"):
         raise TableError(f"formulas are neutralized in CSV and TSV only, and {path} is written as {format}.")
-    streams, inputs = path == "-" or is_stream(path), list(inputs)
-    if path != "-":
-        _check(path, inputs, resume=resume and not streams)
-    if resume and (streams or compression or format not in _TEXT):
-        raise TableError(f"resume needs a file of CSV or JSON lines that is not compressed, got {path}.")
-    if format in _COLUMNAR:
-        if streams or compression:
+    try:
+        if path != "-":
+            for one in (path, f"{path}.part", f"{path}.part.json") if resume and not streams else (path,):
+                check_output(one, inputs)
+        if resume and (streams or compression or format not in _TEXT):
+            raise TableError(f"resume needs an uncompressed file of CSV or JSON lines, got {path}.")
+        if format in _COLUMNAR and (streams or compression):
             raise TableError(
                 f"{format} is written to plain files only, got {path}; write CSV or JSON lines there."
             )
-        if find_spec("pyarrow") is None:
+        if format in _COLUMNAR and find_spec("pyarrow") is None:
             raise TableError(f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
-        return _ColumnarWriter(PartFile(path, inputs), format)
-    destination = (
-        Pipe(path) if streams else Resumable(path, fingerprint) if resume else PartFile(path, inputs)
-    )
+        destination: Destination
+        if resume:
+            destination = ResumableFile(path, fingerprint)
+        else:
+            destination = Pipe(path) if streams else NewFile(path, inputs)
+    except OSError as error:
+        raise TableError(
+            f"Cannot write {path!r}: {error.strerror}." if error.strerror else str(error)
+        ) from error
+    if format in _COLUMNAR:
+        return _ColumnarWriter(destination, format)
     try:
         return _TextWriter(destination, format, delimiter, compression, neutralize_formulas)
     except BaseException:
-        destination.abandon()
+        destination.discard()
         raise
 
 
@@ -215,8 +201,8 @@ class _TextWriter(TableWriter):
         compression: str | None,
         neutralize_formulas: bool,
     ) -> None:
-        super().__init__(destination)
-        self._format, self._neutralize = format, neutralize_formulas
+        super().__init__(destination, format)
+        self._neutralize = neutralize_formulas
         if format != "jsonl":
             self.delimiter = delimiter or ("\t" if format == "tsv" else ",")
         self._header_due = format != "jsonl" and destination.size == 0
@@ -224,26 +210,22 @@ class _TextWriter(TableWriter):
 
     def _write(self, frame: pl.DataFrame, quotes: Literal["necessary", "never"] = "necessary") -> None:
         for name, kind in frame.schema.items():
-            # Polars would panic, and write about it on standard error.
+            # Polars would panic and print to standard error.
             if _holds_bytes(kind) or (self.delimiter and (kind.is_nested() or isinstance(kind, pl.Duration))):
                 raise TableError(
-                    f"{self._destination.name} cannot be written as {self._format}: column {name!r} is of "
-                    f"type {kind!s:.100}. Write Parquet or Arrow, or leave the column out."
+                    f"{self._failed}: column {name!r} is of type {kind!s:.100}. Write Parquet or Arrow, or "
+                    f"leave the column out."
                 )
         # Through a buffer: given a file, polars would write past Python's own buffer.
         buffer = io.BytesIO()
-        with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+        with blamed_on(self._failed):
             if self._neutralize:
                 frame = without_formulas(frame)
             if self.delimiter is None:
                 frame.write_ndjson(buffer)
             else:
-                frame.write_csv(
-                    buffer,
-                    separator=self.delimiter,
-                    include_header=self._header_due,
-                    quote_style=quotes,
-                )
+                header = self._header_due
+                frame.write_csv(buffer, separator=self.delimiter, include_header=header, quote_style=quotes)
         self._header_due = False
         with naming(self._destination.name):
             self._file.write(buffer.getbuffer())
@@ -264,14 +246,14 @@ class _TextWriter(TableWriter):
 
 
 def _holds_bytes(kind: Any) -> bool:
-    """Tell whether there are bytes in a column, or in its lists and objects."""
+    """Return whether a column holds bytes, also in lists and structs."""
     inner = getattr(kind, "inner", None)
     fields = [field.dtype for field in getattr(kind, "fields", ())]
     return kind == pl.Binary or any(map(_holds_bytes, fields + ([inner] if inner is not None else [])))
 
 
 def _as_cells(lines: bytes) -> pl.Series:
-    """Return each line as one cell, its end left out; no line may have a NUL."""
+    """Return each line without its end as one cell; no line may have a NUL."""
     schema = {"": pl.String()}
     return pl.read_csv(lines, has_header=False, separator="\0", quote_char=None, schema=schema).to_series()
 
@@ -280,24 +262,22 @@ class _ColumnarWriter(TableWriter):
     """Parquet and Arrow."""
 
     def __init__(self, destination: Destination, format: str) -> None:
-        super().__init__(destination)
-        self._format = format
+        super().__init__(destination, format)
         self._schema: pl.Schema | None = None
         self._writer: Any = None
 
     def _write(self, frame: pl.DataFrame) -> None:
         if self._schema is None:
             self._schema = frame.schema
-            # Polars would panic, and write about it on standard error.
+            # Polars would panic and print to standard error.
             for name in frame.columns:
                 if "\0" in name:
                     raise TableError(
-                        f"{self._destination.name} cannot be written as {self._format}: the column name "
-                        f"{shown(name)} has a NUL character. Rename it."
+                        f"{self._failed}: the column name {shown(name)} has a NUL character. Rename it."
                     )
         with blamed_on(f"{self._destination.name}: a column changed its type from one batch to another"):
             frame = frame.cast(self._schema)
-        with blamed_on(f"{self._destination.name} cannot be written as {self._format}"):
+        with blamed_on(self._failed):
             rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
             if self._writer is None:
                 self._writer = self._opened(rows.schema)

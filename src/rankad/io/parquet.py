@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -10,33 +11,24 @@ import polars as pl
 from rankad.io.arrow import frame_of, small_parts
 from rankad.io.arrow_columns import check_types
 from rankad.io.errors import TableError, blamed_on
-from rankad.io.reader import TableReader, checked_start
+from rankad.io.reader import TableReader, check_names, checked_start
 
 __all__ = ["ParquetReader"]
 
 _GUESSED_WIDTH = 8
-# Pages are read one by one; else pyarrow holds whole row groups, of which a file may have one only.
+# Pages are read one by one; otherwise pyarrow holds whole row groups, and a file may be one row group.
 _BUFFER_BYTES = 1 << 20
-# Texts of a dictionary that has more bytes than this are read once, not for each row that has them.
+# Dictionaries of text with more bytes than this are decoded batch by batch.
 _LONG_DICTIONARY = 1 << 20
-# A row group that takes more bytes than this and is so many times as large as the file is there to harm.
+# A row group of more bytes than this, and that many times the size of the file, is a decompression bomb.
 _MOST_PACKED, _PACKED = 64 << 20, 100
 
 
 class ParquetReader(TableReader):
-    """Rows of a Parquet file.
+    """Rows of a Parquet file of `size` bytes.
 
-    Read by pyarrow: polars ends the process if a damaged file promises a large column, and holds whole row
+    Read by pyarrow: polars aborts the process if a damaged file declares a large column, and holds whole row
     groups.
-
-    Parameters
-    ----------
-    path : str
-    size : int
-        Of the file, in bytes.
-    batch_bytes : int
-    start : mapping or None
-        A `position`.
     """
 
     unit = "rows"
@@ -53,20 +45,17 @@ class ParquetReader(TableReader):
         self.total: int
         self.rows = checked_start(start, self.format, "rows")["rows"]
         with blamed_on(self._blame):
-            self._file: Any = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+            opened = partial(pyarrow.parquet.ParquetFile, path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+            self._file: Any = opened()
             self._long = self._long_texts()
             if self._long:
                 self._file.close()
-                self._file = pyarrow.parquet.ParquetFile(
-                    path, pre_buffer=False, buffer_size=_BUFFER_BYTES, read_dictionary=self._long
-                )
+                self._file = opened(read_dictionary=self._long)
             self.columns = list(self._file.schema_arrow.names)
             self.total = self._file.metadata.num_rows
-        if len(set(self.columns)) < len(self.columns) or not self.columns:
-            raise TableError(f"{path} has no columns, or two of the same name. Rename one.")
+        check_names(self.columns, path)
         check_types(self._file.schema_arrow, path)
-        if not 0 <= self.rows <= self.total:
-            raise TableError(f"{path} has {self.total:,} rows and no row {self.rows:,}. Start over.")
+        self._checked_row(self.rows)
         self._batch_bytes = batch_bytes
         unpacked = self._checked_unpacked(size)
         width = max(_GUESSED_WIDTH * len(self.columns), max(size, unpacked) // max(self.total, 1))
@@ -74,7 +63,7 @@ class ParquetReader(TableReader):
             self._frames = self._pieces(max(1, batch_bytes // width), self.rows)
 
     def _long_texts(self) -> list[str]:
-        """Name the columns of text with a large dictionary: read row by row, they may have any size."""
+        """Return the names of the text columns with a large dictionary: decoded, they may have any size."""
         from pyarrow import types
 
         about, long = self._file.metadata, set[str]()
@@ -96,18 +85,15 @@ class ParquetReader(TableReader):
         return sorted(long)
 
     def _checked_unpacked(self, size: int) -> int:
-        """Return how many bytes there are when unpacked; raise for rows that are longer than a batch.
-
-        A page is unpacked as a whole, and a few bytes can be a page of any size.
-        """
+        """Return the uncompressed size; raise for rows longer than a batch, and for decompression bombs."""
         about, unpacked = self._file.metadata, 0
         for at in range(about.num_row_groups):
             group = about.row_group(at)
             unpacked += max(0, group.total_byte_size)
             if group.total_byte_size > max(self._batch_bytes * group.num_rows, _LONG_DICTIONARY):
                 raise TableError(
-                    f"{self.name}: rows of {group.total_byte_size // max(1, group.num_rows):,} bytes, and no "
-                    f"row may be longer than {self._batch_bytes:,} (batch_bytes). Leave out the long texts."
+                    f"{self.name}: rows of {group.total_byte_size // max(1, group.num_rows):,} bytes; no row "
+                    f"may be longer than {self._batch_bytes:,} (batch_bytes). Leave out the long texts."
                 )
             if group.total_byte_size > max(_PACKED * size, _MOST_PACKED):
                 raise TableError(
@@ -119,11 +105,6 @@ class ParquetReader(TableReader):
     @property
     def _blame(self) -> str:
         return f"{self.name} cannot be read as Parquet (is it damaged or cut off?)"
-
-    @property
-    def done(self) -> int:
-        """Rows read."""
-        return self.rows
 
     def _next_batch(self) -> pl.DataFrame | None:
         with blamed_on(self._blame):

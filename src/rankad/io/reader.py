@@ -1,21 +1,23 @@
-"""What all readers of tables have in common."""
+"""The base class of all table readers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from rankad.io.errors import TableError
 
-__all__ = ["Position", "TableReader"]
+if TYPE_CHECKING:
+    from rankad.io.streams import ByteStream
+
+__all__ = ["Position", "TableReader", "check_names", "checked_start"]
 
 Position = dict[str, Any]
 
-# Those of polars end a few thousand years later.
+# The range of polars is a few thousand years wider.
 _YEARS = (-250_000, 250_000)
 _FIRST_DAY, _LAST_DAY = (365 * years for years in _YEARS)
 _UNITS_A_DAY = {"day": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -27,7 +29,7 @@ class TableReader(ABC):
     Attributes
     ----------
     name : str
-        Where the table comes from, for messages.
+        Of the file, for messages.
     format : str
         One of "csv", "tsv", "jsonl" (arrays of objects, too), "parquet", "arrow", "npy", "npz", "excel".
     columns : list of str
@@ -35,24 +37,24 @@ class TableReader(ABC):
     delimiter : str or None
         Between the cells of CSV.
     total : int or None
-        Size of the table in `unit`, None if it cannot be known (standard input).
+        Size of the table in `unit`, None if unknown (standard input).
     unit : str
         "bytes" or "rows", of `total` and `done`.
     compressed : bool
-        Whether offsets in its `position` are of other bytes than those of the file: decompressed, or recoded.
+        Whether offsets in `position` count other bytes than the file's: decompressed or recoded ones.
     rows : int
-        Rows handed out so far, with those before the start.
+        Rows returned so far, including those before the start.
     rows_before : int
-        Rows before those of the last batch; they number its rows in messages.
+        Rows before the last batch, to number its rows in messages.
     typed : bool
-        Whether types of columns mean something. In CSV all cells are text.
+        Whether columns have types. In CSV all cells are text.
     unused : sequence of str
-        Names of further arrays in the file, which are not read.
+        Names of other arrays in the file, which are not read.
     lines : bytes or None
-        The last batch as it stands in a CSV file, if there every line is a row.
+        The last batch as it is in a CSV file, if every line is a row.
     numbers : collection of str
-        To be set before the first batch: columns of CSV that may come as numbers, which is faster than to
-        parse their text later. They do where their text is still to be found in `lines`.
+        Set before the first batch: columns of CSV to parse as numbers, which is faster than doing so later.
+        Only where their text is also in `lines`.
     """
 
     name: str
@@ -68,11 +70,12 @@ class TableReader(ABC):
     unused: Sequence[str] = ()
     lines: bytes | None = None
     numbers: Collection[str] = ()
+    _stream: ByteStream
 
     @property
-    @abstractmethod
     def done(self) -> int:
         """How much has been read, in `unit`."""
+        return self.rows if self.unit == "rows" else self._stream.done
 
     @property
     def position(self) -> Position:
@@ -83,9 +86,15 @@ class TableReader(ABC):
     def _next_batch(self) -> pl.DataFrame | None:
         """Return the next rows, None at the end."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close the file."""
+        self._stream.close()
+
+    def _checked_row(self, row: int) -> int:
+        """Return the row to start at, or raise if the table is shorter."""
+        if self.total is not None and row > self.total:
+            raise TableError(f"{self.name} has {self.total:,} rows and no row {row:,}. Start over.")
+        return row
 
     def __iter__(self) -> TableReader:
         return self
@@ -105,14 +114,12 @@ class TableReader(ABC):
     def __enter__(self) -> TableReader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def check_dates(frame: pl.DataFrame, table: str) -> None:
-    """Raise for a date that polars cannot write; it would panic, and write about that."""
+    """Raise for a date that polars cannot write; it would panic."""
     for name, kind in frame.schema.items():
         if kind == pl.Date or isinstance(kind, pl.Datetime):
             days = frame[name].to_physical()
@@ -125,16 +132,20 @@ def check_dates(frame: pl.DataFrame, table: str) -> None:
                 )
 
 
+def check_names(names: Sequence[str], table: str) -> None:
+    """Raise unless there are columns, each with a name of its own."""
+    if len(set(names)) < len(names) or not names:
+        raise TableError(f"{table} has no columns, or two of the same name. Rename one.")
+
+
 def checked_start(start: Mapping[str, Any] | None, format: str, *counts: str) -> dict[str, int]:
-    """Return the counts of a position, zeros for None, or raise for one of another file."""
+    """Return the counts of a position, zeros for None, or raise if it is not one of this format."""
     if start is None:
         return dict.fromkeys(counts, 0)
     if not isinstance(start, Mapping) or start.get("format") != format:
         raise TableError(f"start must be a position in a table of format {format!r}, got {start!r:.200}.")
-    found = {}
     for count in counts:
         value = start.get(count)
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        if type(value) is not int or not 0 <= value < 2**63:
             raise TableError(f"start must have a whole number {count!r}, got {value!r:.200}.")
-        found[count] = value
-    return found
+    return {count: start[count] for count in counts}

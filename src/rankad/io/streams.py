@@ -1,4 +1,4 @@
-"""Bytes of a file or of standard input, decompressed on the way."""
+"""Bytes of a file or of standard input, decompressed."""
 
 from __future__ import annotations
 
@@ -6,50 +6,39 @@ import gzip
 import io
 import os
 import sys
-from typing import IO, Any, cast
+from collections.abc import Callable
+from typing import IO, Any, TypeAlias, cast
 
 from rankad.io.errors import TableError, blamed_on
-from rankad.io.text_encodings import Filter
 
-__all__ = ["ByteStream"]
+__all__ = ["ByteStream", "Filter"]
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-# A kilobyte of zstd can hold no more than 32 MiB, so that no file can blow up the memory.
+# A kilobyte of zstd decompresses to at most 32 MiB, so memory stays bounded.
 _ZSTD_BYTES = 1024
 _SKIP_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 18
 
+# Converts bytes piece by piece; an empty piece is the end.
+Filter: TypeAlias = Callable[[bytes], bytes]
+
 
 class ByteStream:
-    """Bytes from a path or, for ``-``, from standard input.
+    """Bytes from a path or, for ``-``, from standard input; the first bytes tell the compression.
 
-    Compression is told from the first bytes, not from the name.
-
-    Parameters
-    ----------
-    path : str
-        The file, or ``-``.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    size : int or None
-        Size of the file as it lies on the disk.
-    compressed : bool
-        Whether bytes are others than those on the disk: decompressed, or by a filter.
+    `name` is for messages, `size` that of the file on the disk or None, and `compressed` tells whether the
+    bytes differ from those on the disk: decompressed, or converted by a filter.
     """
 
     def __init__(self, path: str) -> None:
         self._raw: io.BufferedReader
         if path == "-":
             self.name = "standard input"
-            # Nothing where it is closed.
-            bytes_ = getattr(sys.stdin, "buffer", None)
-            if bytes_ is None:
+            buffer = getattr(sys.stdin, "buffer", None)
+            if buffer is None:
                 raise TableError("standard input is closed; send a table through a pipe, or give a file.")
-            self._raw = cast(io.BufferedReader, bytes_)
+            self._raw = cast(io.BufferedReader, buffer)
             self.size = None
         else:
             self.name = path
@@ -67,14 +56,12 @@ class ByteStream:
         if head.startswith(_GZIP):
             self._data = cast(IO[bytes], gzip.GzipFile(fileobj=self._raw))
         elif head.startswith(_ZSTD):
-            self._data = io.BufferedReader(_ZstdBytes(self._raw, self.name))
-        self._offset = 0
-        self._done = 0
-        self._pushed = b""
+            self._data = io.BufferedReader(_Filtered(b"", self._raw, _Zstd(self.name).feed, _ZSTD_BYTES))
+        self._offset, self._done, self._pushed = 0, 0, b""
 
     @property
     def done(self) -> int:
-        """How far the file has been read, in bytes as they lie on the disk."""
+        """How far the file on the disk has been read, in bytes."""
         if self.size is None:
             return self._offset
         if not self._raw.closed:
@@ -88,9 +75,9 @@ class ByteStream:
         return self._pushed[:n]
 
     def through(self, filter: Filter) -> None:
-        """Let all bytes that come go through a filter first."""
+        """Convert all bytes from here on by a filter."""
         first, self._pushed = self._pushed, b""
-        self._data = io.BufferedReader(_Filtered(first, self._data, filter, self.name))
+        self._data = io.BufferedReader(_Filtered(first, self._data, filter))
         self.compressed = True
 
     def read(self, n: int) -> bytes:
@@ -106,7 +93,7 @@ class ByteStream:
             return self._data.read(n)
 
     def skip_to(self, offset: int) -> None:
-        """Go forward to `offset`, counted in bytes after decompression, or to the end if that is before."""
+        """Skip to `offset`, in bytes after decompression, or to the end if that is earlier."""
         if not self.compressed and self.size is not None:
             self._offset = self._raw.seek(min(offset, self.size))
             self._pushed = b""
@@ -123,10 +110,10 @@ class ByteStream:
 
 
 class _Filtered(io.RawIOBase):
-    """Bytes as a filter has them."""
+    """The output of a filter, given `first` and then `data`."""
 
-    def __init__(self, first: bytes, data: IO[bytes], filter: Filter, name: str) -> None:
-        self._first, self._data, self._filter, self._name = first, data, filter, name
+    def __init__(self, first: bytes, data: IO[bytes], filter: Filter, n_bytes: int = _PIECE_BYTES) -> None:
+        self._first, self._data, self._filter, self._n_bytes = first, data, filter, n_bytes
         self._ready, self._ended = memoryview(b""), False
 
     def readable(self) -> bool:
@@ -134,11 +121,9 @@ class _Filtered(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready and not self._ended:
-            with blamed_on(f"{self._name} cannot be read (is it damaged or cut off?)"):
-                data = self._first or self._data.read(_PIECE_BYTES)
-            self._first = b""
+            data, self._first = self._first or self._data.read(self._n_bytes), b""
             self._ended = not data
-            self._ready = memoryview(self._filter.feed(data))
+            self._ready = memoryview(self._filter(data))
         n = min(len(buffer), len(self._ready))
         buffer[:n] = self._ready[:n]
         self._ready = self._ready[n:]
@@ -150,40 +135,28 @@ class _Filtered(io.RawIOBase):
         super().close()
 
 
-class _ZstdBytes(io.RawIOBase):
-    """Frames of zstd to bytes. The package's own reader takes a file cut off for one at its end."""
+class _Zstd:
+    """Frames of zstd to bytes. The reader of the package itself takes a truncated file for a complete one."""
 
-    def __init__(self, raw: IO[bytes], name: str) -> None:
+    def __init__(self, name: str) -> None:
         try:
             import zstandard
         except ImportError as error:
             raise TableError(
                 f"{name} is compressed by zstd; pip install zstandard, or decompress it with `zstd -d`."
             ) from error
-        self._raw = raw
         self._new: Any = zstandard.ZstdDecompressor().decompressobj
-        self._frame = self._new()
-        self._begun = False
-        self._ready = memoryview(b"")
-        self._unused = b""
+        self._frame, self._in_frame = self._new(), False
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            data = self._unused or self._raw.read(_ZSTD_BYTES)
-            self._unused = b""
-            if not data:
-                if self._begun:
-                    raise EOFError("the last zstd frame is not complete")
-                return 0
-            self._begun = True
-            self._ready = memoryview(self._frame.decompress(data))
+    def feed(self, data: bytes) -> bytes:
+        """Return the decompressed bytes."""
+        if not data and self._in_frame:
+            raise EOFError("the last zstd frame is not complete")
+        pieces = []
+        while data:
+            pieces.append(self._frame.decompress(data))
+            data, self._in_frame = b"", True
             if self._frame.eof:
-                self._unused = self._frame.unused_data
-                self._frame, self._begun = self._new(), False
-        n = min(len(buffer), len(self._ready))
-        buffer[:n] = self._ready[:n]
-        self._ready = self._ready[n:]
-        return n
+                data = self._frame.unused_data
+                self._frame, self._in_frame = self._new(), False
+        return b"".join(pieces)

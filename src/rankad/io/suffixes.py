@@ -1,4 +1,4 @@
-"""The name of a file to the format of its table."""
+"""The format and the compression of a table by its file name."""
 
 from __future__ import annotations
 
@@ -6,30 +6,23 @@ from pathlib import PurePath
 
 __all__ = ["compression_of", "format_of"]
 
-_FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-    ".xls": "excel",
+_SUFFIXES = {
+    "csv": ".csv",
+    "tsv": ".tsv .tab",
+    "jsonl": ".jsonl .ndjson",
+    "json": ".json",
+    "parquet": ".parquet .pq",
+    "arrow": ".arrow .arrows .feather .ipc",
+    "npy": ".npy",
+    "npz": ".npz",
+    "excel": ".xlsx .xlsm .xls",
 }
+_FORMATS = {suffix: format for format, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
 def format_of(path: str) -> str | None:
-    """Return the format that the suffix stands for, None if it stands for none.
+    """Return the format of the suffix, None if it is not known.
 
     >>> format_of("rows.csv.gz"), format_of("rows.txt")
     ('csv', None)

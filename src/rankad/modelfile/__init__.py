@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rankad._base.files import replacing
 from rankad._base.garbage import no_collection
 from rankad.detectors.lpe import KLPE, EpsilonLPE
 from rankad.detectors.rank import RankAD
-from rankad.modelfile.atomic import write_whole
 from rankad.modelfile.card import (
     KINDS,
     SCHEMA,
@@ -112,14 +112,14 @@ def save(
         "table": table,
     }
 
-    def check(written: str) -> None:
+    with replacing(path) as out:
+        out.file.write(pack(header, parts.arrays))
+        out.sync()
         try:
-            load(written)
+            load(out.path)
         except ModelFileError as error:
             reason = f"it was not saved, because it could not be loaded again: {error.reason}"
             raise ModelFileError(os.fsdecode(path), reason) from error
-
-    write_whole(path, lambda: pack(header, parts.arrays), check)
 
 
 def _taken_apart(detector: Any) -> tuple[str, dict[str, Any] | None, RankAD | KLPE | EpsilonLPE]:

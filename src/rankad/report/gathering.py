@@ -9,9 +9,8 @@ from typing import Any
 import polars as pl
 
 from rankad._base.arrays import Bools
-from rankad._base.files import check_output, is_stream, naming
+from rankad._base.files import check_output, is_stream, naming, replacing
 from rankad.detectors.table import TableDetector
-from rankad.io.destinations import PartFile, Pipe
 from rankad.report import CategoryView, NumericView
 from rankad.report.timeline import Timeline
 from rankad.tables.encoded_columns import CategoryColumn, NumberColumn
@@ -95,15 +94,13 @@ class Course:
 
 
 def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
-    """Write a page that is there whole or not at all; a device or a pipe is written to."""
-    inputs = list(inputs)
+    """Write a page, complete or not at all; a device or a pipe is written to."""
+    # The page holds file names, which may not be valid UTF-8.
+    page, inputs = text.encode("utf-8", errors="replace"), list(inputs)
     check_output(path, inputs)
-    page = Pipe(str(path)) if is_stream(path) else PartFile(str(path), inputs)
-    try:
-        # A file may have a name that is no UTF-8 text, and it is in the page.
+    if is_stream(path):
         with naming(path):
-            page.file.write(text.encode("utf-8", errors="replace"))
-        page.finish()
-    except BaseException:
-        page.abandon()
-        raise
+            path.write_bytes(page)
+    else:
+        with replacing(path, inputs) as out:
+            out.file.write(page)

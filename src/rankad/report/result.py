@@ -6,7 +6,7 @@ import os
 from html import escape
 from pathlib import Path
 
-from rankad._base.files import UnfinishedFile, naming
+from rankad._base.files import replacing
 
 __all__ = ["Report"]
 
@@ -43,14 +43,8 @@ class Report:
                 f"a report is an HTML page, and {where.name} promises something else; name it "
                 f"{where.with_suffix('.html').name}. A browser prints it to PDF."
             )
-        unfinished = UnfinishedFile(where)
-        try:
-            with naming(where):
-                unfinished.file.write(self.html.encode("utf-8", errors="replace"))
-            unfinished.finish()
-        except BaseException:
-            unfinished.abandon()
-            raise
+        with replacing(where) as out:
+            out.file.write(self.html.encode("utf-8", errors="replace"))
 
     def __repr__(self) -> str:
         rows, alarms = (

@@ -1,4 +1,4 @@
-"""What is added to the rows of a table: p-value, score, alarm, and why."""
+"""The columns that are added to a table: p-value, score, alarm and reason."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rankad.scoring.batches import Batch, Rows, explained
 
 __all__ = ["MOST_REASONS", "AnswerColumns", "reasons_of"]
 
-# Alarms that get a reason; each takes a fraction of a millisecond.
+# Alarms that get a reason; each takes about a millisecond.
 MOST_REASONS = 10_000
 
 
 @dataclass(frozen=True)
 class AnswerColumns:
-    """The names of the columns that are added; `reason` is None where none was asked for."""
+    """The names of the added columns; `reason` is None if reasons are not wanted."""
 
     p_value: str
     score: str
@@ -32,43 +32,33 @@ class AnswerColumns:
     reason: str | None
 
     @classmethod
-    def beside(cls, there: list[str], prefix: str, *, reasons: bool, scores: bool = True) -> AnswerColumns:
-        """Name the columns beside those that are there, or raise if a name is taken.
-
-        Parameters
-        ----------
-        there : list of str
-        prefix : str
-            Of the new names.
-        reasons, scores : bool
-            Whether there will be a column of reasons, and of scores.
-        """
+    def beside(cls, columns: list[str], prefix: str, *, reasons: bool, scores: bool = True) -> AnswerColumns:
+        """Return the names with a prefix, or raise if a column of the table has one of them."""
         try:
             prefix.encode()
         except UnicodeEncodeError:
-            # From the command line, a byte that is not UTF-8 comes as half of a surrogate pair.
+            # On the command line, a byte that is not UTF-8 becomes half of a surrogate pair.
             raise TableError(f"--prefix must be text in UTF-8, got {prefix!a}.") from None
         names = [prefix + name for name in ("p_value", "score", "alarm", *(["reason"] if reasons else []))]
-        clash = [name for name in names if name in there and (scores or name != prefix + "score")]
+        clash = [name for name in names if name in columns and (scores or name != prefix + "score")]
         if clash:
             raise TableError(
-                f"the table has a column {clash[0]!r} already; give the new columns other names, as with "
-                f"--prefix rankad_"
+                f"the table has a column {clash[0]!r} already; give the new columns other names, for "
+                f"instance with --prefix rankad_"
             )
         p_value, score, alarm, *reason = names
         return cls(p_value, score, alarm, reason[0] if reasons else None)
 
     def of(self, batch: Batch, alarms: Bools, reasons: Sequence[str | None]) -> pl.DataFrame:
         """Return the columns of a batch."""
-        answers = {self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms}
-        frame = pl.DataFrame(answers)
+        frame = pl.DataFrame({self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms})
         if self.reason is None:
             return frame
         return frame.with_columns(pl.Series(self.reason, reasons, dtype=pl.String))
 
-    def empty(self, there: list[str]) -> pl.DataFrame:
+    def empty(self, columns: list[str]) -> pl.DataFrame:
         """Return a table without rows, with all columns."""
-        schema: dict[str, Any] = dict.fromkeys(there, pl.String)
+        schema: dict[str, Any] = dict.fromkeys(columns, pl.String)
         schema |= {self.p_value: pl.Float64, self.score: pl.Float64, self.alarm: pl.Boolean}
         return pl.DataFrame(schema=schema | ({self.reason: pl.String} if self.reason else {}))
 
@@ -76,26 +66,15 @@ class AnswerColumns:
 def reasons_of(
     detector: TableDetector, batch: Batch, alarms: Bools, n_alarms: int, level: float
 ) -> list[str | None]:
-    """Say of each alarm of a batch why it is one, up to so many alarms of the table.
-
-    Parameters
-    ----------
-    detector : TableDetector
-    batch : Batch
-    alarms : ndarray of bool
-    n_alarms : int
-        Alarms of the table so far, with those of the batch.
-    level : float
-        The largest p-value of an alarm.
-    """
+    """Return the reason of each alarm of a batch, up to a limit; `n_alarms` counts those so far."""
     texts: list[str | None] = [None] * len(alarms)
     at = np.flatnonzero(alarms)
     before = n_alarms - at.size
-    told = at[: max(MOST_REASONS - before, 0)]
-    if told.size:
-        rows = Rows(batch.frame[told], batch.first + 1 + told, batch.scores[told], batch.p_values[told])
-        for place, one in zip(told.tolist(), explained(detector, rows, level), strict=True):
+    some = at[: max(MOST_REASONS - before, 0)]
+    if some.size:
+        rows = Rows(batch.frame[some], batch.first + 1 + some, batch.scores[some], batch.p_values[some])
+        for place, one in zip(some.tolist(), explained(detector, rows, level), strict=True):
             texts[place] = reason_text(one.explanation, one.strange)
-    for place in at[told.size :].tolist():
-        texts[place] = f"not looked for: {count(MOST_REASONS)} alarms before this one have reasons"
+    for place in at[some.size :].tolist():
+        texts[place] = f"not explained: {count(MOST_REASONS)} alarms before this one have reasons"
     return texts

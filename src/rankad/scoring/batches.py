@@ -1,9 +1,9 @@
-"""A table scored batch by batch, and its most abnormal rows."""
+"""Score a table batch by batch, and explain its most abnormal rows."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -22,39 +22,12 @@ if TYPE_CHECKING:
     from rankad.io.reader import TableReader
     from rankad.tables import Strange
 
-# Told, before each batch, the reader of the table and what is done with its rows.
+# Called before each batch with the reader of the table and a label.
 Progress: TypeAlias = "Callable[[TableReader, str], None]"
-
-__all__ = [
-    "Batch",
-    "Explained",
-    "MostAbnormal",
-    "Progress",
-    "Rows",
-    "check_explains",
-    "discovery_level",
-    "explained",
-    "frames_of",
-    "label",
-    "of_table",
-    "scan",
-    "show_nothing",
-    "warn_of_unused",
-]
 
 
 class Batch(NamedTuple):
-    """Rows as they are in the table, and what the detector says of them.
-
-    Attributes
-    ----------
-    frame : polars DataFrame of n rows
-    scores, p_values : ndarray of shape (n,)
-    first : int
-        How many rows came before.
-    lines : bytes or None
-        The reader's `lines`.
-    """
+    """Rows of a table and their answers; `first` counts the rows before, `lines` are the reader's."""
 
     frame: pl.DataFrame
     scores: Floats
@@ -65,7 +38,7 @@ class Batch(NamedTuple):
 
 @contextmanager
 def of_table(name: str) -> Iterator[None]:
-    """Name the table in errors about its columns and cells; what raises them does not know its name."""
+    """Add the name of the table to errors about its columns and cells."""
     try:
         yield
     except ModelFileError:
@@ -77,7 +50,7 @@ def of_table(name: str) -> Iterator[None]:
 
 
 def show_nothing(reader: TableReader, label: str) -> None:
-    """Show no progress."""
+    """Ignore progress."""
 
 
 def frames_of(reader: TableReader, label: str, progress: Progress = show_nothing) -> Iterator[pl.DataFrame]:
@@ -91,10 +64,7 @@ def frames_of(reader: TableReader, label: str, progress: Progress = show_nothing
 
 
 def scan(
-    reader: TableReader,
-    detector: TableDetector,
-    label: str = "Scoring",
-    progress: Progress = show_nothing,
+    reader: TableReader, detector: TableDetector, label: str = "Scoring", progress: Progress = show_nothing
 ) -> Iterator[Batch]:
     """Score a table, batch by batch."""
     for frame in frames_of(reader, label, progress):
@@ -105,12 +75,9 @@ def scan(
 
 
 def discovery_level(
-    reader: TableReader,
-    detector: TableDetector,
-    q: float,
-    progress: Progress = show_nothing,
+    reader: TableReader, detector: TableDetector, q: float, progress: Progress = show_nothing
 ) -> float:
-    """Return the largest p-value of an alarm, of which a share q may be false; 0 where there are none."""
+    """Return the largest p-value of an alarm at the false discovery rate q, 0 if there are none."""
     counts = PValueCounts()
     for batch in scan(reader, detector, "Counting", progress):
         counts.add(batch.p_values)
@@ -118,7 +85,7 @@ def discovery_level(
 
 
 def warn_of_unused(reader: TableReader) -> None:
-    """Say which arrays of the file are not read, if there are any."""
+    """Warn about arrays of the file that are not read."""
     if reader.unused:
         warnings.warn(
             f"{reader.name} holds several arrays; the rows are those of X, not used: "
@@ -128,69 +95,47 @@ def warn_of_unused(reader: TableReader) -> None:
 
 
 class Rows(NamedTuple):
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    frame : polars DataFrame of n rows
-    numbers : ndarray of int, shape (n,)
-        Where they are in the table; the first row is 1.
-    scores, p_values : ndarray of shape (n,)
-    """
+    """Some rows of a table; `numbers` are their places in it, the first row is 1."""
 
     frame: pl.DataFrame
     numbers: Ints
     scores: Floats
     p_values: Floats
 
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Return the rows of all parts."""
+        frame = pl.concat([part.frame for part in parts], how="vertical_relaxed")
+        return cls(frame, *(np.concatenate([part[at] for part in parts]) for at in (1, 2, 3)))
+
     def where(self, chosen: Bools | Ints) -> Rows:
-        """Return some of them, by a mask or by position."""
+        """Return some of the rows, by a mask or by position."""
         at = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         return Rows(self.frame[at], self.numbers[at], self.scores[at], self.p_values[at])
 
 
 class MostAbnormal:
-    """The rows with the lowest scores so far, the lowest first; of equal ones, the earlier.
-
-    Parameters
-    ----------
-    n : int
-        How many to keep.
-    """
+    """The n rows with the lowest scores so far, in order; of equal ones, the earlier first."""
 
     def __init__(self, n: int) -> None:
         self._n = n
         self.rows: Rows | None = None
 
     def add(self, batch: Batch) -> None:
-        """Look at more rows."""
+        """Add the rows of a batch."""
         numbers = batch.first + 1 + np.arange(len(batch.scores))
-        new = Rows(batch.frame, numbers, batch.scores, batch.p_values)
-        new = new.where(np.argsort(new.scores, kind="stable")[: self._n])
-        if self.rows is not None:
-            new = Rows(
-                pl.concat([self.rows.frame, new.frame], how="vertical_relaxed"),
-                *(np.concatenate(pair) for pair in zip(self.rows[1:], new[1:], strict=True)),
-            )
-            new = new.where(np.argsort(new.scores, kind="stable")[: self._n])
-        self.rows = new
+        new = self._lowest(Rows(batch.frame, numbers, batch.scores, batch.p_values))
+        self.rows = new if self.rows is None else self._lowest(Rows.joined([self.rows, new]))
+
+    def _lowest(self, rows: Rows) -> Rows:
+        return rows.where(np.argsort(rows.scores, kind="stable")[: self._n])
 
 
-class Explained(NamedTuple):
+class ExplainedRow(NamedTuple):
     """A row, and why it is abnormal.
 
-    Attributes
-    ----------
-    number : int
-        The first row is 1.
-    name : str or None
-        What the table's id columns say.
-    p_value, score : float
-    values : dict
-        The cells that the model looks at, as they are in the table.
-    strange : list of Strange
-    explanation : Explanation or None
-        None where the model was saved without the rows that it takes.
+    `number` is 1 for the first row, `name` the id or None, `values` are the cells that the model uses, and
+    `explanation` is None if the model was saved without rows.
     """
 
     number: int
@@ -206,44 +151,42 @@ def check_explains(detector: TableDetector, model: Path) -> None:
     """Refuse a model that cannot explain rows."""
     if not hasattr(detector.detector_, "scorer_"):
         raise ValueError(
-            f"{model} holds a {type(detector.detector_).__name__}, which gives no reasons; models made by "
-            f"rankad fit do, and so does RankAD."
+            f"{model} holds a {type(detector.detector_).__name__}, which gives no reasons; a model made by "
+            f"rankad fit does, and so does RankAD."
         )
     if not hasattr(detector.detector_, "nominal_rows_"):
         raise ValueError(
-            f"{model} was saved without the rows that explanations take; fit it again, without "
+            f"{model} was saved without the rows that explanations need; fit it again, without "
             f"--without-rows."
         )
 
 
-def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[Explained]:
-    """Explain rows, where the model can."""
-    found: list[Explanation | None] = [None] * rows.frame.height
+def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[ExplainedRow]:
+    """Explain rows; without reasons if the model has no rows."""
+    explanations: list[Explanation | None] = [None] * rows.frame.height
     if hasattr(detector.detector_, "nominal_rows_"):
-        found = list(detector.explain(rows.frame, alpha=alpha))
+        explanations = list(detector.explain(rows.frame, alpha=alpha))
     strange: dict[int, list[Strange]] = {}
     for each in detector.strange_cells(rows.frame):
         strange.setdefault(each.row, []).append(each)
-    names, used = label(detector, rows.frame), detector.encoder_.names
+    names, used = _ids(detector, rows.frame), detector.encoder_.names
     return [
-        Explained(
+        ExplainedRow(
             int(rows.numbers[at]),
             names[at],
             float(rows.p_values[at]),
             float(rows.scores[at]),
             dict(zip(used, values, strict=True)),
             strange.get(at, []),
-            found[at],
+            explanations[at],
         )
         for at, values in enumerate(rows.frame.select(used).iter_rows())
     ]
 
 
-def label(detector: TableDetector, frame: pl.DataFrame) -> list[str | None]:
-    """Return what the id columns call each row, None where there are none."""
+def _ids(detector: TableDetector, frame: pl.DataFrame) -> list[str | None]:
+    """Return the cells of the id columns of each row, None if there are no such columns."""
     ids = [name for name in detector.encoder_.ids if name in frame.columns]
     if not ids:
         return [None] * frame.height
-    return [
-        " ".join(str(part) for part in parts if part is not None) for parts in frame.select(ids).iter_rows()
-    ]
+    return [" ".join(str(part) for part in row if part is not None) for row in frame.select(ids).iter_rows()]

@@ -1,4 +1,4 @@
-"""A table scored into another, in one pass (two for a false discovery rate) and in constant memory."""
+"""Score a table into another, in one pass (two for a false discovery rate) and in constant memory."""
 
 from __future__ import annotations
 
@@ -19,40 +19,20 @@ from rankad._base.files import is_stream
 from rankad._base.wording import count
 from rankad.detectors.table import TableDetector
 from rankad.io.ahead import ReadAhead
-from rankad.io.files import (
-    BeginningDigest,
-    TableError,
-    TableReader,
-    TableWriter,
-    as_numbers,
-    check_unpacked,
-    file_identity,
-    held_bytes,
-    open_output,
-    open_table,
-)
-from rankad.io.reader import Position
+from rankad.io.errors import TableError
+from rankad.io.files import BeginningDigest, as_numbers, check_unpacked, file_identity, held_bytes, open_table
+from rankad.io.output import TableWriter, open_output
+from rankad.io.reader import Position, TableReader
 from rankad.io.suffixes import format_of
 from rankad.modelfile import read_card
+from rankad.scoring import batches
 from rankad.scoring.answers import AnswerColumns, reasons_of
-from rankad.scoring.batches import (
-    Batch,
-    Explained,
-    MostAbnormal,
-    Progress,
-    check_explains,
-    discovery_level,
-    explained,
-    of_table,
-    scan,
-    show_nothing,
-    warn_of_unused,
-)
+from rankad.scoring.batches import Batch, ExplainedRow, MostAbnormal, Progress, of_table, scan, show_nothing
 from rankad.scoring.loading import load_for
 from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.judging import TableVerdict, Watch
 
-__all__ = ["ScorePlan", "ScoredFile", "carry_out", "numbers_of", "out_format", "score_file", "stays_text"]
+__all__ = ["ScorePlan", "ScoredFile", "numbers_of", "out_format", "score_file", "stays_text"]
 
 _N_SHOWN = 10
 _DELIMITED = ("csv", "tsv")
@@ -60,7 +40,7 @@ _DELIMITED = ("csv", "tsv")
 
 @dataclass(frozen=True)
 class ScorePlan:
-    """What to score, by what, and what to do with it.
+    """What to score, and how.
 
     Attributes
     ----------
@@ -68,18 +48,19 @@ class ScorePlan:
         A path, or - for standard input.
     model : Path
     out : str or None
-        A path, - for standard output, None for no rows.
+        A path, - for standard output, None to write no rows.
     alpha, fdr : float or None
-        The rate of false alarms, by default the model's; or that of false discoveries.
+        The false-alarm rate, by default the model's; or the false discovery rate.
     alarms_only, sort, resume : bool
+        Write alarms only; most abnormal rows first; continue an interrupted run.
     reasons : bool
-        Whether there is a column that says why alarms are some.
+        Whether to add a column with the reasons of alarms.
     prefix : str
-        Of the new columns' names.
+        Of the names of the new columns.
     neutralize_formulas : bool
-        Whether text that a spreadsheet would take for a formula gets a single quote before it.
+        Whether to put a single quote before text that a spreadsheet would take for a formula.
     format, delimiter, encoding, sheet : str or None
-        Of the table.
+        How the table is read: see `rankad.io.files.open_table`.
     """
 
     table: str
@@ -103,52 +84,49 @@ class ScorePlan:
         """Whether the rows go to standard output."""
         return self.out == "-"
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the table is read."""
+        return {name: getattr(self, name) for name in ("format", "delimiter", "encoding", "sheet")}
+
     def open(self, start: Any = None) -> TableReader:
         """Open the table."""
-        return open_table(
-            self.table,
-            format=self.format,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            sheet=self.sheet,
-            start=start,
-        )
+        return open_table(self.table, start=start, **self.reading)
 
     def ahead(self, reader: TableReader) -> TableReader:
-        """Let a reader of a file read ahead."""
+        """Let the reader of a file read ahead."""
         return reader if self.table == "-" else ReadAhead(reader)
 
 
 @dataclass
 class ScoredFile:
-    """What came of it.
+    """The outcome of `score_file`.
 
     Attributes
     ----------
+    plan : ScorePlan
     alpha : float
-        The rate of false alarms asked for; it says nothing where there is a rate of false discoveries.
+        The false-alarm rate.
     level : float
-        Rows with a p-value of at most this are alarms.
-    watch : Watch
-        What is seen of the table on the way.
+        Rows with a p-value of at most this are alarms: alpha, unless there is a false discovery rate.
     n_rows, n_alarms, n_strange : int
-        Strange rows have a cell such as no normal row has.
-    most : list of Explained
-        The most abnormal rows, where rows went nowhere else.
+        A strange row has a cell such as no normal row has.
+    most : list of ExplainedRow
+        The most abnormal rows, if no rows were written.
     verdict : TableVerdict
-        On the table as a whole, when all of it has been scored.
+        On the table as a whole.
     partly : bool
-        Whether columns were compared by the rows of a part of the table: a run that went on does not know the
-        others any more.
+        Whether columns were compared on a part of the rows only, since the run was resumed.
     """
 
+    plan: ScorePlan
     alpha: float
     level: float
-    watch: Watch
+    watch: Watch = field(repr=False)
     n_rows: int = 0
     n_alarms: int = 0
     n_strange: int = 0
-    most: list[Explained] = field(default_factory=list)
+    most: list[ExplainedRow] = field(default_factory=list)
     partly: bool = False
 
     def add(self, batch: Batch) -> Bools:
@@ -166,22 +144,16 @@ class ScoredFile:
         return self.watch.verdict()
 
     def state(self) -> dict[str, Any]:
-        """Return the counts, for a run that goes on."""
+        """Return the counts, for a run that resumes this one."""
+        counts = {name: getattr(self, name) for name in ("n_rows", "n_alarms", "n_strange")}
         summary = self.watch.summary
-        return {
-            "n_rows": self.n_rows,
-            "n_alarms": self.n_alarms,
-            "n_strange": self.n_strange,
-            "at_levels": list(summary.at_levels),
-            "bins": list(summary.bins),
-        }
+        return counts | {"at_levels": list(summary.at_levels), "bins": list(summary.bins)}
 
-    def go_on(self, state: dict[str, Any]) -> None:
-        """Take up the counts of a run that was interrupted."""
-        counts = dict(state)
-        at_levels, bins = (tuple(counts.pop(name)) for name in ("at_levels", "bins"))
+    def resume(self, state: dict[str, Any]) -> None:
+        """Continue with the counts of an interrupted run."""
+        at_levels, bins = (tuple(state.pop(name)) for name in ("at_levels", "bins"))
         self.watch.summary = replace(self.watch.summary, at_levels=at_levels, bins=bins)
-        vars(self).update(counts)
+        vars(self).update(state)
         self.partly = True
 
 
@@ -192,6 +164,7 @@ def score_file(
     *,
     n_jobs: int | None = None,
     progress: Progress = show_nothing,
+    notify: Callable[[str], None] | None = None,
     **options: Any,
 ) -> ScoredFile:
     """Score a table of any size in constant memory, as ``rankad score`` does.
@@ -201,14 +174,16 @@ def score_file(
     table : str or path
         CSV, TSV, JSON, Parquet, Arrow, NumPy or Excel; - is standard input.
     model : str or path
-        What `rankad fit` or a detector's `save` has written.
+        A model file of `rankad fit` or of a detector's `save`.
     out : str or path, optional
-        Where the rows go, with p_value, score and alarm beside them; - is standard output. By default they go
-        nowhere, and the ten most abnormal rows are explained.
+        Where the rows go, with p_value, score and alarm added; - is standard output. By default no rows are
+        written, and the ten most abnormal rows are explained.
     n_jobs : int, optional
         Threads; by default as many as there are cores.
     progress : callable
         Called with the reader of the table and a label before each batch.
+    notify : callable, optional
+        Called with a sentence when an interrupted run is resumed.
     **options
         The other attributes of `ScorePlan`: alpha, fdr, alarms_only, sort, resume, reasons, prefix,
         neutralize_formulas, format, delimiter, encoding, sheet.
@@ -230,141 +205,97 @@ def score_file(
     (2, 1)
     """
     plan = ScorePlan(os.fspath(table), Path(model), None if out is None else os.fspath(out), **options)
-    return carry_out(plan, n_jobs, progress=progress)
-
-
-def carry_out(
-    plan: ScorePlan,
-    n_jobs: int | None = None,
-    *,
-    progress: Progress = show_nothing,
-    tell: Callable[[str], None] | None = None,
-) -> ScoredFile:
-    """Score a table as planned.
-
-    Parameters
-    ----------
-    plan : ScorePlan
-    n_jobs : int or None
-        Threads.
-    progress : callable
-        As `score_file` takes it.
-    tell : callable
-        Gets a sentence when an interrupted run is resumed.
-    """
     with ExitStack() as stack:
         reader = stack.enter_context(plan.open())
-        warn_of_unused(reader)
+        batches.warn_of_unused(reader)
         with of_table(reader.name):
             columns = AnswerColumns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
             detector = load_for(plan.model, reader.columns, n_jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
         level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, progress)
-        outcome = ScoredFile(alpha, level, Watch(detector, alpha))
+        scored = ScoredFile(plan, alpha, level, Watch(detector, alpha))
         if plan.reasons:
-            check_explains(detector, plan.model)
+            batches.check_explains(detector, plan.model)
         if plan.fdr is None:
             _warn_if_silent(detector)
         if plan.out is None:
             most = MostAbnormal(_N_SHOWN)
-            ahead = stack.enter_context(plan.ahead(reader))
-            for batch in scan(ahead, detector, progress=progress):
-                outcome.add(batch)
+            for batch in scan(stack.enter_context(plan.ahead(reader)), detector, progress=progress):
+                scored.add(batch)
                 most.add(batch)
-            outcome.most = explained(detector, most.rows, level or alpha) if most.rows is not None else []
-            return outcome
-        writer = stack.enter_context(_writer(plan, reader, outcome))
-        before = _ReadBefore(plan, reader)
+            if most.rows is not None:
+                scored.most = batches.explained(detector, most.rows, level or alpha)
+            return scored
+        writer = stack.enter_context(_writer(plan, reader, scored))
+        # Recorded in the journal, to detect changes of the part that was read.
+        digest = BeginningDigest(plan.table) if plan.resume and _by_offset(reader) else None
         if writer.position is not None:
-            state = before.checked(writer.position, writer.state)
+            scored.resume(_checked_state(plan, writer, digest))
             reader = stack.enter_context(plan.open(writer.position))
-            outcome.go_on(state)
-            if tell is not None:
-                tell(f"Resuming after {count(reader.rows)} rows.")
-        _write(plan, reader, detector, writer, columns, outcome, progress, before)
-    return outcome
+            if notify is not None:
+                notify(f"Resuming after {count(reader.rows)} rows.")
+        _write(scored, reader, detector, writer, columns, progress, digest)
+    return scored
 
 
 def _discovery_level(plan: ScorePlan, q: float, detector: TableDetector, progress: Progress) -> float:
     with plan.open() as reader:
         reader.numbers = numbers_of(detector)
         with plan.ahead(reader) as ahead:
-            return discovery_level(ahead, detector, q, progress)
+            return batches.discovery_level(ahead, detector, q, progress)
 
 
 def _warn_if_silent(detector: TableDetector) -> None:
-    """Let the detector say that no row can be an alarm, if so."""
+    """Let the detector warn if no row can be an alarm."""
     detector.predict(dict.fromkeys(detector.feature_names_in_.tolist(), pl.Series([], dtype=pl.Float64)))
 
 
-def out_format(out: str, of_table: str) -> str | None:
-    """Return the format by the name of the file; where there is no name, that of the table."""
+def out_format(out: str, table_format: str) -> str | None:
+    """Return the format by the name of the file; of a pipe, by that of the table."""
     if out == "-" or is_stream(out):
-        return of_table if of_table in ("tsv", "jsonl") else "csv"
+        return table_format if table_format in ("tsv", "jsonl") else "csv"
     return format_of(out)
 
 
-class _ReadBefore:
-    """What a resumed run has read before: its digest stands in the journal, beside the counts.
-
-    Of a compressed file offsets say nothing, and Parquet is not read from its beginning to its end: of these
-    the whole file is in the fingerprint.
-    """
-
-    def __init__(self, plan: ScorePlan, reader: TableReader) -> None:
-        self._plan = plan
-        self._digest = BeginningDigest(plan.table) if plan.resume and _by_offset(reader) else None
-
-    def noted(self, position: Position, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of a run with the digest of what has been read."""
-        if self._digest is None:
-            return state
-        return state | {"sha256": self._digest.up_to(position["offset"])}
-
-    def checked(self, position: Position, noted: dict[str, Any]) -> dict[str, Any]:
-        """Return the state alone, or raise if the file was changed where it has been read."""
-        state = dict(noted)
-        sha256 = state.pop("sha256", None)
-        if self._digest is not None and self._digest.up_to(position["offset"]) != sha256:
-            raise TableError(
-                f"{self._plan.table} was changed since {self._plan.out}.part was started: its first "
-                f"{position['offset']:,} bytes are not those that were read. To start over, remove "
-                f"{self._plan.out}.part and {self._plan.out}.part.json."
-            )
-        return state
-
-
 def _by_offset(reader: TableReader) -> bool:
+    """Return whether the reader's position is an offset in the file: not if compressed, nor in Parquet."""
     return reader.format in ("csv", "tsv", "jsonl") and not reader.compressed
 
 
-def _writer(plan: ScorePlan, reader: TableReader, outcome: ScoredFile) -> TableWriter:
+def _checked_state(plan: ScorePlan, writer: TableWriter, digest: BeginningDigest | None) -> dict[str, Any]:
+    """Return the state of the interrupted run, or raise if the part of the file that it read was changed."""
+    state, offset = dict(writer.state), writer.position.get("offset", 0)
+    sha256 = state.pop("sha256", None)
+    if digest is not None and digest.up_to(offset) != sha256:
+        raise TableError(
+            f"{plan.table} was changed since {plan.out}.part was started: its first {offset:,} bytes are not "
+            f"those that were read. To start over, remove {plan.out}.part and {plan.out}.part.json."
+        )
+    return state
+
+
+def _writer(plan: ScorePlan, reader: TableReader, scored: ScoredFile) -> TableWriter:
     assert plan.out is not None
     format = out_format(plan.out, reader.format)
-    # What was separated by semicolons stays so.
-    delimiter = reader.delimiter if format == reader.format == "csv" else None
     fingerprint = None
     if plan.resume:
         fingerprint = {
             "table": file_identity(plan.table, whole=not _by_offset(reader)),
             "model": read_card(plan.model).sha256,
-            "alpha": outcome.alpha if plan.fdr is None else None,
+            "alpha": scored.alpha if plan.fdr is None else None,
             "fdr": plan.fdr,
-            # With a false discovery rate it comes from all rows, those that are yet to be written too.
-            "largest p-value of alarms": None if plan.fdr is None else outcome.level,
+            # By a false discovery rate it depends on all rows, also those not yet written.
+            "largest p-value of alarms": None if plan.fdr is None else scored.level,
             "alarms only": plan.alarms_only,
             "reasons": plan.reasons,
             "prefix": plan.prefix,
             "neutralize formulas": plan.neutralize_formulas,
-            "format": plan.format,
-            "delimiter": plan.delimiter,
-            "encoding": plan.encoding,
-            "sheet": plan.sheet,
-        }
+        } | plan.reading
     return open_output(
         plan.out,
         format=format,
-        delimiter=delimiter,
+        # CSV keeps its delimiter.
+        delimiter=reader.delimiter if format == reader.format == "csv" else None,
         inputs=[plan.model] if plan.table == "-" else [plan.table, plan.model],
         resume=plan.resume,
         fingerprint=fingerprint,
@@ -373,82 +304,75 @@ def _writer(plan: ScorePlan, reader: TableReader, outcome: ScoredFile) -> TableW
 
 
 def stays_text(format: str, written: str | None) -> bool:
-    """Tell whether text of a table goes to another as it is; elsewhere numbers should be numbers."""
+    """Return whether text of a table is written as it is; in other formats, numbers should be numbers."""
     return format not in _DELIMITED or written in _DELIMITED
 
 
 def numbers_of(detector: TableDetector) -> list[str]:
-    """Return the columns whose text can be read as numbers."""
+    """Return the columns whose text can be parsed as numbers without knowing the column's format."""
     columns = detector.encoder_.columns
-    # What 1.234 is, only the column knows where numbers have thousands separators.
-    plain = [column for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
-    return [column.name for column in plain]
-
-
-def _copies(plan: ScorePlan, reader: TableReader, writer: TableWriter) -> bool:
-    """Tell whether rows can be written as the lines that they were read as."""
-    same = reader.delimiter is not None and reader.delimiter == writer.delimiter
-    # Reasons may have to be quoted.
-    return same and not (plan.alarms_only or plan.sort or plan.reasons or plan.neutralize_formulas)
+    return [column.name for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
 
 
 def _write(
-    plan: ScorePlan,
+    scored: ScoredFile,
     reader: TableReader,
     detector: TableDetector,
     writer: TableWriter,
     columns: AnswerColumns,
-    outcome: ScoredFile,
     progress: Progress,
-    before: _ReadBefore,
+    digest: BeginningDigest | None,
 ) -> None:
-    copies, numbers = _copies(plan, reader, writer), numbers_of(detector)
+    plan, numbers = scored.plan, numbers_of(detector)
+    # Copy the lines of CSV to CSV, unless rows are chosen or reordered, or cells may need quotes.
+    copies = reader.delimiter is not None and reader.delimiter == writer.delimiter
+    copies = copies and not (plan.alarms_only or plan.sort or plan.reasons or plan.neutralize_formulas)
     as_text = stays_text(reader.format, out_format(plan.out or "-", reader.format))
     kept: list[pl.DataFrame] = []
-    held = 0
-    wrote = writer.position is not None
+    n_bytes, wrote = 0, writer.position is not None
     if copies:
         reader.numbers = numbers
 
-    def put(scored: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, Any]) -> None:
+    def put(frame: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, Any]) -> None:
         if lines is None:
-            writer.write(scored)
+            writer.write(frame)
         else:
-            writer.write_beside(lines, reader.columns, scored)
-        writer.commit(position, before.noted(position, state))
+            writer.write_beside(lines, reader.columns, frame)
+        if digest is not None:
+            state["sha256"] = digest.up_to(position["offset"])
+        writer.commit(position, state)
 
-    # A batch is written to a file while the next is scored; never more than one waits. A pipe may be stuck,
-    # and an interruption must not wait for that.
+    # A batch is written while the next is scored, and at most one waits. Not to a pipe: an interruption must
+    # not wait for its reader.
     with plan.ahead(reader) as ahead, ThreadPoolExecutor(1) as thread:
         written: Future[None] | None = None
         for batch in scan(ahead, detector, progress=progress):
-            alarms = outcome.add(batch)
+            alarms = scored.add(batch)
             reasons = (
-                reasons_of(detector, batch, alarms, outcome.n_alarms, outcome.level) if plan.reasons else ()
+                reasons_of(detector, batch, alarms, scored.n_alarms, scored.level) if plan.reasons else ()
             )
-            scored, lines = columns.of(batch, alarms, reasons), batch.lines if copies else None
+            frame, lines = columns.of(batch, alarms, reasons), batch.lines if copies else None
             if lines is None:
-                frame = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
-                scored = frame.hstack(scored)
+                rows = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
+                frame = rows.hstack(frame)
             if plan.alarms_only:
-                scored = scored.filter(pl.Series(alarms))
+                frame = frame.filter(pl.Series(alarms))
             if plan.sort:
-                kept.append(scored)
-                held += held_bytes(scored)
-                check_unpacked(plan.table, held)
+                kept.append(frame)
+                n_bytes += held_bytes(frame)
+                check_unpacked(plan.table, n_bytes)
                 continue
             wrote = True
             if plan.to_stdout:
-                put(scored, lines, ahead.position, outcome.state())
+                put(frame, lines, ahead.position, scored.state())
                 continue
             if written is not None:
                 written.result()
-            written = thread.submit(put, scored, lines, ahead.position, outcome.state())
+            written = thread.submit(put, frame, lines, ahead.position, scored.state())
         if written is not None:
             written.result()
     if kept:
-        writer.write(
-            pl.concat(kept, how="vertical_relaxed").sort(columns.p_value, columns.score, maintain_order=True)
-        )
+        rows = pl.concat(kept, how="vertical_relaxed")
+        writer.write(rows.sort(columns.p_value, columns.score, maintain_order=True))
     elif not wrote:
         writer.write(columns.empty(reader.columns))

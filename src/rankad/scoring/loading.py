@@ -1,4 +1,4 @@
-"""A model file to a detector on tables, whichever kind was saved."""
+"""Load a model file as a detector on tables, whatever kind was saved."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ def load_for(path: Path, columns: Sequence[str], jobs: int | None) -> TableDetec
     """Load a model to score a table with these columns."""
     if not path.exists():
         raise TableError(f"There is no model file {path}; make one with rankad fit TABLE --model {path}")
-    found = load(path)
-    detector = found if isinstance(found, TableDetector) else for_table(found, columns)
+    loaded = load(path)
+    detector = loaded if isinstance(loaded, TableDetector) else for_table(loaded, columns)
     detector.detector_.n_jobs = threads(jobs)
     return detector
 
 
 def for_table(detector: RankAD | KLPE | EpsilonLPE, columns: Sequence[str]) -> TableDetector:
-    """Return a detector fitted on an array as one on tables of numbers; a missing value is strange to it.
+    """Return a detector fitted on an array as one on tables of numbers; missing values are strange.
 
-    Columns are matched by name where it was fitted with names. Else the table must have as many as the array.
+    Columns are matched by name if it was fitted with names; otherwise there must be as many as in the array.
     """
     names = getattr(detector, "feature_names_in_", None)
     if names is None and len(columns) != detector.n_features_in_:
         raise TableError(
             f"the model was fitted on an array of {detector.n_features_in_} columns without names, but the "
-            f"table has {len(columns)}; give a table of those columns alone, in their order."
+            f"table has {len(columns)}; give a table of only those columns, in their order."
         )
-    # What stands for a missing value does not matter: the row gets the least score.
+    # The filler of a missing value does not matter: the row gets the lowest score.
     fillers = detector.scaling_.center.tolist()
     used = tuple(
         NumberColumn(str(name), filler, 0.0, 1.0, missing=False, constant=False)
         for name, filler in zip(columns if names is None else names, fillers, strict=True)
     )
     encoder = TableEncoder(used, ids=(), dropped=(), n_rows=detector.n_samples_fit_, n_alone=0)
-    # It gets arrays from now on, and would warn that these have no names.
+    # From now on it gets arrays, and would warn that these have no names.
     plain = copy.copy(detector)
     plain.__dict__.pop("feature_names_in_", None)
     return TableDetector.of_parts(encoder, plain)
@@ -71,7 +71,7 @@ def as_saved(detector: TableDetector, card: ModelCard) -> TableDetector | RankAD
 
 
 def threads(jobs: int | None) -> int:
-    """Return as many threads as asked for, within reason, or as there are cores to run on."""
+    """Return the number of threads: as given, up to a limit, or as many as there are cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # The system may not start as many as one can ask for, and answers do not depend on their number.
+    # The system may not start any number of threads, and answers do not depend on it.
     return cores if jobs is None else min(jobs, max(cores, _MOST_THREADS))

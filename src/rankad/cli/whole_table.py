@@ -5,32 +5,24 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
-from rankad.cli.screen import Meter
+from rankad.cli.console import Meter
+from rankad.cli.options import Learning, Reading
 from rankad.detectors import RankAD
 from rankad.detectors.table import TableDetector
-from rankad.io.files import check_unpacked, held_bytes, open_table
+from rankad.io.files import check_unpacked, held_bytes
 from rankad.io.numbers import parse
-from rankad.scoring.batches import warn_of_unused
+from rankad.scoring.batches import frames_of, warn_of_unused
 from rankad.tables.frames import Untyped
 
-__all__ = ["Whole", "read_whole"]
+__all__ = ["WholeTable", "read_whole"]
 
 
-class Whole(NamedTuple):
-    """All of a table.
-
-    Attributes
-    ----------
-    frame : polars DataFrame
-    typed : bool
-        Whether columns have types; those of CSV are text.
-    name, format : str
-    delimiter : str or None
-    """
+class WholeTable(NamedTuple):
+    """All rows of a table; `typed` tells whether columns have types, which those of CSV do not."""
 
     frame: pl.DataFrame
     typed: bool
@@ -43,32 +35,23 @@ class Whole(NamedTuple):
         """The rows to learn from."""
         return self.frame if self.typed else Untyped(self.frame)
 
-    def detector(
-        self,
-        inner: RankAD,
-        *,
-        ids: list[str] | None,
-        drop: list[str] | None,
-        numbers: list[str] | None,
-        categories: list[str] | None,
-        times: list[str] | None,
-        missing: list[str] | None,
-        **how: Any,
-    ) -> TableDetector:
-        """Return a detector that is told of columns by the names that were given on the command line."""
+    def detector(self, inner: RankAD, learning: Learning) -> TableDetector:
+        """Return a detector with the columns that were named on the command line."""
         return TableDetector(
             inner,
-            ids=self._split(ids),
-            drop=self._split(drop),
-            numbers=self._split(numbers),
-            categories=self._split(categories),
-            times=self._split(times),
-            missing=self._by_column(missing),
-            **how,
+            ids=self._split(learning.ids),
+            drop=self._split(learning.drop),
+            numbers=self._split(learning.numbers),
+            categories=self._split(learning.categories),
+            times=self._split(learning.times),
+            missing=self._by_column(learning.missing),
+            decimal=learning.decimal,
+            day_first=learning.day_first,
+            min_count=learning.min_count,
         )
 
     def _split(self, names: list[str] | None) -> list[str]:
-        """Return names of columns, those with commas split unless a column is called just so."""
+        """Return column names, split at commas unless a column has that very name."""
         there = set(self.frame.columns)
         return [
             part.strip()
@@ -78,60 +61,57 @@ class Whole(NamedTuple):
         ]
 
     def _by_column(self, given: list[str] | None) -> dict[str | None, list[str]]:
-        """Return values that stand for missing ones by column, None for all, from VALUE or COLUMN=VALUE."""
+        """Return values that mean missing, from VALUE or COLUMN=VALUE, by column; None is all columns."""
         there = set(self.frame.columns)
-        found: dict[str | None, list[str]] = {}
+        by_column: dict[str | None, list[str]] = {}
         for each in given or []:
-            # A name may have such a sign itself, and so may a value.
+            # Names and values may contain equals signs, too.
             signs = [at for at, letter in enumerate(each) if letter == "=" and at]
             end = next((at for at in signs if each[:at] in there), signs[0] if signs else None)
             column, value = (None, each) if end is None else (each[:end], each[end + 1 :])
-            found.setdefault(column, []).append(value)
-        return found
+            by_column.setdefault(column, []).append(value)
+        return by_column
 
 
-def read_whole(table: str, meter: Meter, **how: str | None) -> Whole:
+def read_whole(table: str, reading: Reading, meter: Meter) -> WholeTable:
     """Read all of a table."""
-    with open_table(table, **how) as reader:  # type: ignore[arg-type]
+    with reading.open(table) as reader:
         warn_of_unused(reader)
         if reader.unit == "rows" and reader.total is not None and 0 < reader.total < RankAD._least_rows:
-            # Before any column is looked at, of which there may be a million.
+            # Before any column is looked at: there may be a million.
             raise ValueError(
                 f"{reader.name} has {reader.total} rows, and RankAD needs {RankAD._least_rows} or more to "
                 f"learn from."
             )
         frames, held = [], 0
-        meter.reading(reader, "Reading")
-        for frame in reader:
-            # Polars sets memory aside for rows to come, which is much where few rows have many columns.
-            wide = frame.width > frame.height
-            frames.append(frame.shrink_to_fit() if wide else frame)
+        for frame in frames_of(reader, "Reading", meter.reading):
+            # Polars reserves memory for more rows, which is much for few rows of many columns.
+            frames.append(frame.shrink_to_fit() if frame.width > frame.height else frame)
             held += held_bytes(frame)
             check_unpacked(table, held)
-            meter.reading(reader, "Reading")
         if not frames:
             raise ValueError(f"{reader.name} has column names but no rows; there is nothing to learn from.")
         frame = pl.concat(frames, how="vertical_relaxed")
     if not reader.typed:
         _warn_of_no_header(reader.name, frame.columns)
         _warn_of_one_column(reader.name, frame)
-    return Whole(frame, reader.typed, reader.name, reader.format, reader.delimiter)
+    return WholeTable(frame, reader.typed, reader.name, reader.format, reader.delimiter)
 
 
 def _warn_of_no_header(table: str, names: Sequence[str]) -> None:
-    """Say that the first line may be a row, if most column names are numbers."""
+    """Warn that the first line may be a row, if most column names are numbers."""
     values = parse(pl.Series("names", names, dtype=pl.String))
     numbers = [name for name, value in zip(names, values, strict=True) if math.isfinite(value)]
     if 2 * len(numbers) >= len(names):
         warnings.warn(
-            f"column names of {table} look like a row ({', '.join(map(repr, numbers[:3]))}): its first line "
-            f"must name the columns. If it does not, write such a line before it.",
+            f"the column names of {table} look like a row ({', '.join(map(repr, numbers[:3]))}): its first "
+            f"line must name the columns. If it does not, add such a line above it.",
             stacklevel=2,
         )
 
 
 def _warn_of_one_column(table: str, frame: pl.DataFrame) -> None:
-    """Say that the only column may be several, if its name and its cells have as many of some separator."""
+    """Warn that the only column may be several, if its name and cells contain as many of some separator."""
     if frame.width > 1:
         return
     name = frame.columns[0].strip()
@@ -139,8 +119,8 @@ def _warn_of_one_column(table: str, frame: pl.DataFrame) -> None:
     for mark in ",;|^~: \t":
         if mark in name and (cells.str.count_matches(mark, literal=True) == name.count(mark)).all():
             warnings.warn(
-                f"{table} has one column only, {name!r}, and every cell has as many {mark!r} as its name: if "
-                f"that is what separates columns, say --delimiter {mark!r}.",
+                f"{table} has only one column, {name!r}, and every cell contains as many {mark!r} as its "
+                f"name: if that separates the columns, give --delimiter {mark!r}.",
                 stacklevel=2,
             )
             return

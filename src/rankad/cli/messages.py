@@ -1,4 +1,4 @@
-"""What is said on the screen, in sentences anyone understands."""
+"""Sentences that commands print, and their JSON."""
 
 from __future__ import annotations
 
@@ -10,26 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankad._base import wording
-from rankad._base.wording import cell, count
+from rankad._base.wording import cell, count, counted
 from rankad.alarms.verdict import LEVEL
 
 if TYPE_CHECKING:
     from rankad.alarms.verdict import Verdict
     from rankad.stages.calibration import FalseAlarmBound
     from rankad.tables.judging import MovedColumn, TableVerdict
-
-__all__ = [
-    "alarms",
-    "as_json",
-    "percent",
-    "promise",
-    "rows",
-    "size",
-    "summary",
-    "sureness",
-    "verdict_json",
-    "verdict_lines",
-]
 
 
 def percent(share: float) -> str:
@@ -47,7 +34,7 @@ def rows(n: int) -> str:
     >>> rows(1), rows(2000)
     ('1 row', '2,000 rows')
     """
-    return f"{count(n)} row{'' if n == 1 else 's'}"
+    return counted(n, "row")
 
 
 def size(n_bytes: int) -> str:
@@ -68,11 +55,11 @@ def promise(bound: FalseAlarmBound) -> str:
     about = f"about {_odds(bound.alpha)} normal rows will be a false alarm"
     if bound.bound >= 1:
         return f"{about}; how many more it can be is not known"
-    return f"{about}; no more than {percent(bound.bound)}, with {sureness(bound)}"
+    return f"{about}; no more than {percent(bound.bound)}, with {confidence(bound)}"
 
 
-def sureness(bound: FalseAlarmBound) -> str:
-    """Say how sure a promise is."""
+def confidence(bound: FalseAlarmBound) -> str:
+    """Return the confidence of a promise."""
     return f"{percent(1 - bound.delta)} confidence" + ("" if bound.exact else " (approximately)")
 
 
@@ -82,7 +69,7 @@ def _odds(share: float) -> str:
 
 
 def summary(verdict: Verdict) -> str:
-    """Say how many alarms there are, beside what chance alone would raise."""
+    """Say how many alarms there are, and how many chance alone would raise."""
     expected, span = verdict.expected, verdict.usual
     about = count(round(expected)) if expected >= 10 else cell(float(f"{expected:.2g}"))
     return (
@@ -92,7 +79,7 @@ def summary(verdict: Verdict) -> str:
 
 
 def verdict_lines(verdict: TableVerdict) -> list[str]:
-    """Return what is to be said first of a table that chance does not explain; nothing of any other."""
+    """Return the warning about a table that chance does not explain; empty for any other."""
     from rankad.report.verdicts import Pen, spoken
 
     said = spoken(verdict, Pen(cell, percent))
@@ -100,7 +87,7 @@ def verdict_lines(verdict: TableVerdict) -> list[str]:
 
 
 def verdict_json(verdict: TableVerdict) -> dict[str, Any]:
-    """Return a verdict in the form that is printed as JSON."""
+    """Return a verdict as printed in JSON."""
     from rankad.report.verdicts import Pen, spoken
 
     overall, said = verdict.overall, spoken(verdict, Pen(cell, percent))
@@ -139,14 +126,11 @@ def alarms(n: int) -> str:
     >>> alarms(0), alarms(1), alarms(1200)
     ('no alarm', '1 alarm', '1,200 alarms')
     """
-    return "no alarm" if n == 0 else "1 alarm" if n == 1 else f"{count(n)} alarms"
+    return counted(n, "alarm") if n else "no alarm"
 
 
-def as_json(value: Any) -> str:
-    """Write anything the commands print as JSON; what is not a finite number is null.
-
-    Characters that a terminal would obey are escaped.
-    """
+def to_json(value: Any) -> str:
+    """Write a result as JSON; NaN and infinity are null, and control characters are escaped."""
     text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
     if text.replace("\n", "").isprintable():
         return text

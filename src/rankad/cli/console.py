@@ -1,4 +1,4 @@
-"""Where commands write: text on standard output, progress on standard error."""
+"""Text and tables on the console, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from rankad.io.reader import TableReader
-    from rankad.scoring.batches import Explained
+    from rankad.scoring.batches import ExplainedRow
     from rankad.tables.judging import TableVerdict
 
-__all__ = ["Meter", "metered", "plain_table", "print_verdict", "rows_table", "screen"]
+__all__ = ["Meter", "console", "facts_table", "metered", "plain_table", "print_verdict", "rows_table"]
 
 
-def screen(*, stderr: bool = False) -> Console:
-    """Return a console: no colours where it is no terminal, no characters that a terminal would obey."""
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that prints no control characters, and colours on a terminal only."""
     from rich.console import Console
 
-    class Screen(Console):
+    class SafeConsole(Console):
         def render_str(self, text: str, **options: Any) -> Text:
             return super().render_str("\n".join(map(printable, text.split("\n"))), **options)
 
-    return Screen(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def print_verdict(out: Console, verdict: TableVerdict, *, partly: bool = False) -> None:
     """Say what is wrong with a table as a whole, if anything is."""
-    from rankad.cli.words import verdict_lines
+    from rankad.cli.messages import verdict_lines
 
     lines = verdict_lines(verdict)
     if not lines:
@@ -45,12 +45,12 @@ def print_verdict(out: Console, verdict: TableVerdict, *, partly: bool = False) 
     for line in lines[1:]:
         out.print(line)
     if partly and verdict.columns:
-        out.print("Columns were compared by the rows of this run alone, not by those scored before it.")
+        out.print("Columns were compared on the rows of this run only, not on those scored before it.")
     out.print()
 
 
 def plain_table(*headers: str, right: tuple[str, ...] = ()) -> Table:
-    """Return a table without lines, indented by two; numbers in the columns named by `right`."""
+    """Return a table without lines, indented by two; columns in `right` are right-aligned."""
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 0, 0, 2), header_style="bold")
@@ -59,16 +59,23 @@ def plain_table(*headers: str, right: tuple[str, ...] = ()) -> Table:
     return table
 
 
-def rows_table(found: Sequence[Explained], level: float) -> Table:
-    """Show rows in a line each: what stands out, and whether they are alarms."""
+def facts_table() -> Table:
+    """Return a table of two columns without headers."""
+    table = plain_table("", "")
+    table.show_header = False
+    return table
+
+
+def rows_table(explained: Sequence[ExplainedRow], level: float) -> Table:
+    """Show each row in one line: what stands out, and whether it is an alarm."""
     from rankad._base.wording import cell, count
     from rankad.explanations.sentences import gist
 
-    named = any(row.name is not None for row in found)
+    named = any(row.name is not None for row in explained)
     table = plain_table(
         "row", *(["name"] if named else []), "p-value", "", "what stands out", right=("row", "p-value")
     )
-    for row in found:
+    for row in explained:
         name = [cell(row.name) if row.name else ""] if named else []
         alarm = "alarm" if row.p_value <= level else ""
         table.add_row(
@@ -78,58 +85,50 @@ def rows_table(found: Sequence[Explained], level: float) -> Table:
 
 
 class Meter:
-    """Stages of work, each with its share done, its rate and the time left.
-
-    Parameters
-    ----------
-    progress : rich Progress or None
-        None shows nothing.
-    """
+    """The progress of stages: the share done, the rate and the time left; silent without `progress`."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
         self._task: TaskID | None = None
-        self._label = ""
-        self._begun = 0.0
-        self._rows = 0
+        self._label, self._started, self._rows = "", 0.0, 0
 
     def reading(self, reader: TableReader, label: str) -> None:
-        """Show how far a table has been read; the first call of a label begins the stage."""
-        if self._begin(label, reader.total, reader.rows):
+        """Show how far a table has been read; a new label starts a new stage."""
+        if self._start(label, reader.total, reader.rows):
             return
-        assert self._progress is not None
-        assert self._task is not None
-        spent = time.monotonic() - self._begun
+        spent = time.monotonic() - self._started
         rate = f"{(reader.rows - self._rows) / spent:,.0f} rows/s" if spent > 0.5 else ""
-        told = f"{reader.rows:,} rows  {rate}"
-        self._progress.update(self._task, completed=reader.done, told=told)
+        self._update(reader.done, f"{reader.rows:,} rows  {rate}")
 
     def step(self, label: str, done: int, total: int) -> None:
         """Show how many steps are done."""
-        self._begin(label.capitalize(), total, 0)
+        self._start(label.capitalize(), total, 0)
+        self._update(done, f"{done} of {total}")
+
+    def _update(self, done: int, note: str) -> None:
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=done, told=f"{done} of {total}")
+            self._progress.update(self._task, completed=done, note=note)
 
     def begin(self, label: str) -> None:
-        """Show that something goes on of which nobody knows how long it takes."""
-        self._begin(label, None, 0)
+        """Show a stage of unknown length."""
+        self._start(label, None, 0)
 
-    def _begin(self, label: str, total: int | None, rows: int) -> bool:
-        """Begin a stage unless it is going on; tell whether there is nothing to update yet."""
+    def _start(self, label: str, total: int | None, rows: int) -> bool:
+        """Start a stage unless it is running; return whether there is nothing to update yet."""
         if self._progress is None:
             return True
         if label == self._label:
             return False
         if self._task is not None:
             self._progress.remove_task(self._task)
-        self._label, self._begun, self._rows = label, time.monotonic(), rows
-        self._task = self._progress.add_task(label, total=total, told="")
+        self._label, self._started, self._rows = label, time.monotonic(), rows
+        self._task = self._progress.add_task(label, total=total, note="")
         return True
 
 
 @contextmanager
 def metered(quiet: bool = False) -> Iterator[Meter]:
-    """Show progress while the block runs, where standard error is a terminal; it leaves nothing behind."""
+    """Show progress while the block runs, if standard error is a terminal, and clear it at the end."""
     if quiet or not sys.stderr.isatty():
         yield Meter(None)
         return
@@ -139,10 +138,10 @@ def metered(quiet: bool = False) -> Iterator[Meter]:
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TextColumn("{task.fields[told]}"),
+        TextColumn("{task.fields[note]}"),
         TimeRemainingColumn(compact=True),
         TextColumn("left"),
-        console=screen(stderr=True),
+        console=console(stderr=True),
         transient=True,
     ) as progress:
         yield Meter(progress)
