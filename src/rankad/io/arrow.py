@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
 from rankad.io.arrow_columns import check_types, read_column
-from rankad.io.errors import TableError, blamed_on
-from rankad.io.reader import TableReader, check_names, checked_start
+from rankad.io.errors import TableError, blamed_on, imported
+from rankad.io.reader import Start, TableReader, check_names
 from rankad.io.streams import ByteStream
 
 __all__ = ["ArrowReader", "frame_of", "small_parts"]
@@ -29,31 +29,25 @@ class ArrowReader(TableReader):
     unit = "bytes"
     format = "arrow"
 
-    def __init__(
-        self, stream: ByteStream, path: str, *, batch_bytes: int, start: Mapping[str, Any] | None
-    ) -> None:
-        try:
-            import pyarrow.ipc
-        except ImportError as error:
-            raise TableError(
-                f"{stream.name} is an Arrow table; pip install pyarrow to read it, or save it as Parquet."
-            ) from error
-        self.name, self.total, self._stream = stream.name, stream.size, stream
-        self._batch_bytes = batch_bytes
-        self.rows = checked_start(start, self.format, "rows")["rows"]
+    def __init__(self, stream: ByteStream, batch_bytes: int, start: Start) -> None:
+        super().__init__(stream, batch_bytes, start)
+        needed = f"{self.name} is an Arrow table; pip install pyarrow to read it, or save it as CSV."
+        pyarrow = imported("pyarrow", needed)
+        ipc = imported("pyarrow.ipc", needed)
+        self.rows = self._start["rows"]
         self._mapped: Any = None
         self._share_read = 0.0
         with blamed_on(self._blame):
             if stream.peek(len(_FILE)) != _FILE:
-                batches = pyarrow.ipc.open_stream(_Readable(stream))
+                batches = ipc.open_stream(_Readable(stream))
             elif stream.size is None or stream.compressed:
                 raise TableError(
                     f"{stream.name} is an Arrow file, which cannot be read from a pipe or compressed; save "
                     f"it and give the path, or send an Arrow stream."
                 )
             else:
-                self._mapped = pyarrow.memory_map(path)
-                batches = pyarrow.ipc.open_file(self._mapped)
+                self._mapped = pyarrow.memory_map(self.name)
+                batches = ipc.open_file(self._mapped)
             self.columns = list(batches.schema.names)
         check_names(self.columns, self.name)
         check_types(batches.schema, self.name)

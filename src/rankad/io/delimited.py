@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Mapping
-from typing import Any, NoReturn
+from collections.abc import Collection
+from typing import NoReturn
 
 import numpy as np
 import polars as pl
 
 from rankad.io.blocks import RecordBlocks, end_of_records, first_record_end
 from rankad.io.errors import TableError, reason
-from rankad.io.reader import Position, TableReader, checked_start
+from rankad.io.reader import Position, Start, TableReader
 from rankad.io.streams import ByteStream
 from rankad.io.text_encodings import not_utf8
 
@@ -45,19 +45,13 @@ class DelimitedReader(TableReader):
     unit = "bytes"
     typed = False
     delimiter: str
+    _counts = ("offset", "rows", "line")
 
     def __init__(
-        self,
-        stream: ByteStream,
-        *,
-        format: str,
-        batch_bytes: int,
-        start: Mapping[str, Any] | None,
-        delimiter: str | None,
+        self, stream: ByteStream, batch_bytes: int, start: Start, format: str, delimiter: str | None
     ) -> None:
-        begin = checked_start(start, format, "offset", "rows", "line")
-        self.name, self.format, self.total = stream.name, format, stream.size
-        self._stream, self.compressed = stream, stream.compressed
+        self.format = format
+        super().__init__(stream, batch_bytes, start)
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=True)
         header = _header_text(self._blocks)
         if match := _DELIMITER_LINE.match(header):
@@ -67,8 +61,8 @@ class DelimitedReader(TableReader):
         self.columns = _names(header, self.delimiter, self.name)
         self._parse = _Parser(self.columns, self.delimiter)
         if start is not None:
-            self._blocks.go_to(begin["offset"], begin["line"])
-            self.rows = begin["rows"]
+            self._blocks.go_to(self._start["offset"], self._start["line"])
+            self.rows = self._start["rows"]
 
     @property
     def position(self) -> Position:

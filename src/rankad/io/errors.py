@@ -5,11 +5,12 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import polars as pl
 
-__all__ = ["TableError", "blamed_on", "listed", "reason", "shown"]
+__all__ = ["TableError", "blamed_on", "imported", "listed", "reason", "shown"]
 
 _CELLS = reprlib.Repr()
 # Keep the remedy, which follows the cell, in sight.
@@ -29,6 +30,14 @@ def blamed_on(what: str) -> Iterator[None]:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         raise TableError(f"{what}: {reason(error)}") from error
+
+
+def imported(module: str, otherwise: str) -> Any:
+    """Import an optional module, or raise a `TableError` with this message."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise TableError(otherwise) from error
 
 
 def reason(error: BaseException) -> str:

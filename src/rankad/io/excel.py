@@ -7,14 +7,14 @@ import logging
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import polars as pl
 
-from rankad.io.errors import TableError, blamed_on, listed, shown
-from rankad.io.reader import TableReader, checked_start
+from rankad.io.errors import TableError, blamed_on, imported, listed, shown
+from rankad.io.reader import Start, TableReader
 from rankad.io.streams import ByteStream
 
 __all__ = ["ExcelReader", "is_workbook"]
@@ -55,11 +55,8 @@ class ExcelReader(TableReader):
     format = "excel"
     total: int
 
-    def __init__(
-        self, stream: ByteStream, *, batch_bytes: int, start: Mapping[str, Any] | None, sheet: str | None
-    ) -> None:
-        begin = checked_start(start, self.format, "rows")["rows"]
-        self.name, self._stream = stream.name, stream
+    def __init__(self, stream: ByteStream, batch_bytes: int, start: Start, sheet: str | None) -> None:
+        super().__init__(stream, batch_bytes, start)
         with _panics_blamed_on(f"{self.name} cannot be read as an Excel workbook"):
             workbook = _opened(_whole(stream), self.name)
             self.sheet = _chosen(workbook, sheet, self.name)
@@ -67,7 +64,7 @@ class ExcelReader(TableReader):
         self.columns, self.total = self._frame.columns, self._frame.height
         row_bytes = max(1, self._frame.estimated_size() // max(1, self.total))
         self._batch_rows = max(1, int(batch_bytes // row_bytes))
-        self.rows = self._checked_row(begin)
+        self.rows = self._first_row()
 
     def _next_batch(self) -> pl.DataFrame | None:
         frame = self._frame[self.rows : self.rows + self._batch_rows]
@@ -212,13 +209,8 @@ def _raise_too_large(name: str) -> NoReturn:
 
 
 def _opened(data: bytes, name: str) -> Any:
-    try:
-        import fastexcel
-    except ImportError as error:
-        raise TableError(
-            f"{name} is an Excel workbook, which needs fastexcel: pip install 'rankad[excel]', or save the "
-            f"sheet as CSV."
-        ) from error
+    needed = f"{name} is an Excel workbook; pip install 'rankad[excel]' to read it, or save the sheet as CSV."
+    fastexcel = imported("fastexcel", needed)
     # Its warnings go to loggers that are set up, not to the screen.
     logging.getLogger("calamine").addHandler(logging.NullHandler())
     return fastexcel.read_excel(data)

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from rankad.io.numbers import is_text, read_numbers, unread
 from rankad.io.numpy_files import NumpyReader
 from rankad.io.output import open_output as open_output
 from rankad.io.parquet import ParquetReader
+from rankad.io.reader import Start
 from rankad.io.reader import TableReader as TableReader
 from rankad.io.streams import ByteStream
 from rankad.io.suffixes import format_of
@@ -70,7 +71,7 @@ def open_table(
     *,
     format: str | None = None,
     batch_bytes: int = _BATCH_BYTES,
-    start: Mapping[str, Any] | None = None,
+    start: Start = None,
     delimiter: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
@@ -128,27 +129,18 @@ def open_table(
     try:
         format = _format(stream, path, format, recode)
         _check_use(stream.name, format, encoding, sheet)
-        where: dict[str, Any] = {"batch_bytes": batch_bytes, "start": start}
+        given = (stream, batch_bytes, start)
         if format == "excel":
-            return ExcelReader(stream, sheet=sheet, **where)
+            return ExcelReader(*given, sheet)
         if format in ("jsonl", "json"):
-            return _json_reader(stream, batch_bytes, start)
+            return _json_reader(*given)
         if format in ("csv", "tsv"):
-            delimiter = delimiter or ("\t" if format == "tsv" else None)
-            return DelimitedReader(stream, format=format, delimiter=delimiter, **where)
+            return DelimitedReader(*given, format, delimiter or ("\t" if format == "tsv" else None))
         if format in ("npy", "npz"):
-            return NumpyReader(stream, format=format, **where)
+            return NumpyReader(*given, format)
         if not stream.peek(1):
             raise TableError(f"{stream.name} is empty.")
-        if format == "arrow":
-            return ArrowReader(stream, path, **where)
-        if stream.size is None or stream.compressed:
-            raise TableError(
-                f"{stream.name} cannot be read as Parquet, which needs a plain file; save it and give the "
-                f"path, or send CSV."
-            )
-        stream.close()
-        return ParquetReader(path, size=stream.size, **where)
+        return ArrowReader(*given) if format == "arrow" else ParquetReader(*given)
     except BaseException:
         stream.close()
         raise
@@ -165,11 +157,11 @@ def _format(stream: ByteStream, path: str, format: str | None, encoding: str | N
     return named or _sniffed(stream)
 
 
-def _json_reader(stream: ByteStream, batch_bytes: int, start: Mapping[str, Any] | None) -> TableReader:
+def _json_reader(stream: ByteStream, batch_bytes: int, start: Start) -> TableReader:
     head = stream.peek(_HEAD_BYTES).removeprefix(_UTF8_MARK).lstrip()
     if head.startswith(b"["):
         stream.through(ArrayLines(stream.name).feed)
-        return JsonArrayReader(stream, batch_bytes=batch_bytes, start=start)
+        return JsonArrayReader(stream, batch_bytes, start)
     if re.match(rb"\{\s*\n", head) or re.match(rb'\{\s*"[^"]*"\s*:\s*\[\s*\n', head):
         key = re.search(rb'"([^"\\]+)"\s*:\s*\[\s*\{', head)
         name = key[1].decode(errors="replace") if key else "rows"
@@ -183,7 +175,7 @@ def _json_reader(stream: ByteStream, batch_bytes: int, start: Mapping[str, Any] 
             f"{stream.name} holds columns of cells, the default of pandas; a table is an array of objects. "
             f"Write it with to_json(NAME, orient='records')."
         )
-    return JsonLinesReader(stream, batch_bytes=batch_bytes, start=start)
+    return JsonLinesReader(stream, batch_bytes, start)
 
 
 def _check_use(name: str, format: str, encoding: str | None, sheet: str | None) -> None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from rankad.io.blocks import RecordBlocks
 from rankad.io.errors import TableError, reason, shown
-from rankad.io.reader import Position, TableReader, checked_start
+from rankad.io.reader import Position, Start, TableReader
 from rankad.io.streams import ByteStream
 from rankad.io.text_encodings import not_utf8
 
@@ -51,14 +51,13 @@ class JsonLinesReader(TableReader):
 
     unit = "bytes"
     format = "jsonl"
+    _counts = ("offset", "rows", "line")
     # What messages call a line, and what they say of an empty file.
     place = "line"
     empty = 'is empty; JSON lines begin with an object such as {"a": 1}'
 
-    def __init__(self, stream: ByteStream, *, batch_bytes: int, start: Mapping[str, Any] | None) -> None:
-        begin = checked_start(start, self.format, "offset", "rows", "line")
-        self.name, self.total = stream.name, stream.size
-        self._stream, self.compressed = stream, stream.compressed
+    def __init__(self, stream: ByteStream, batch_bytes: int, start: Start) -> None:
+        super().__init__(stream, batch_bytes, start)
         self._blocks = RecordBlocks(stream, batch_bytes, quoted=False)
         self._ready: pl.DataFrame | None = None
         if start is None:
@@ -66,8 +65,8 @@ class JsonLinesReader(TableReader):
             self._begin()
         else:
             self.columns, self._text = _columns_of(start)
-            self._blocks.go_to(begin["offset"], begin["line"])
-            self.rows = begin["rows"]
+            self._blocks.go_to(self._start["offset"], self._start["line"])
+            self.rows = self._start["rows"]
             self._returned = self._next_position()
 
     def _begin(self) -> None:

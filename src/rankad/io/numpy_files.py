@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import zipfile
-from collections.abc import Mapping
 from typing import IO, Any, cast
 
 import numpy as np
 import polars as pl
 
 from rankad.io.errors import TableError, blamed_on
-from rankad.io.reader import TableReader, checked_start
+from rankad.io.reader import Start, TableReader
 from rankad.io.streams import ByteStream
 
 __all__ = ["NumpyReader"]
@@ -31,15 +30,13 @@ class NumpyReader(TableReader):
     """
 
     unit = "rows"
+    total: int
 
-    def __init__(
-        self, stream: ByteStream, *, format: str, batch_bytes: int, start: Mapping[str, Any] | None
-    ) -> None:
-        self.name, self.format, self._stream = stream.name, format, stream
+    def __init__(self, stream: ByteStream, batch_bytes: int, start: Start, format: str) -> None:
+        self.format = format
+        super().__init__(stream, batch_bytes, start)
         self._archive: zipfile.ZipFile | None = None
         self._bytes: ByteStream | IO[bytes]
-        self.total: int
-        begin = checked_start(start, format, "rows")["rows"]
         with blamed_on(f"{self.name} cannot be read as a NumPy array (is it damaged or cut off?)"):
             self._bytes, size = self._member() if format == "npz" else (stream, stream.size)
             shape, by_column, self._kind = self._header()
@@ -50,13 +47,12 @@ class NumpyReader(TableReader):
             )
         self.columns = list(self._kind.names or (f"x{i}" for i in range(self._width)))
         self.total = shape[0]
-        row_bytes = max(1, self._width * self._kind.itemsize)
-        self._batch_rows = max(1, batch_bytes // row_bytes)
+        self._batch_rows = max(1, batch_bytes // max(1, self._width * self._kind.itemsize))
         self._whole: np.ndarray[Any, Any] | None = None
         if by_column and len(shape) > 1:
             self._whole = self._read(math.prod(shape)).reshape(shape[::-1]).T
-        while self.rows < self._checked_row(begin):
-            self.rows += len(self._rows(min(self._batch_rows, begin - self.rows)))
+        while (missing := self._first_row() - self.rows) > 0:
+            self.rows += len(self._rows(min(self._batch_rows, missing)))
 
     def _member(self) -> tuple[IO[bytes], int]:
         if self._stream.size is None:

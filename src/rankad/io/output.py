@@ -15,7 +15,7 @@ import polars as pl
 
 from rankad._base.files import check_output, is_stream, naming
 from rankad.io.destinations import Destination, NewFile, Pipe, ResumableFile
-from rankad.io.errors import TableError, blamed_on, shown
+from rankad.io.errors import TableError, blamed_on, imported, shown
 from rankad.io.formulas import without_formulas
 from rankad.io.suffixes import compression_of, format_of
 
@@ -308,11 +308,7 @@ def _compressed(destination: Destination, compression: str | None) -> IO[bytes]:
     if compression == "gzip":
         return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=destination.file, mtime=0))
     if compression == "zstd":
-        try:
-            import zstandard
-        except ImportError as error:
-            raise TableError(
-                f"{destination.name} needs zstd; pip install zstandard, or write .gz."
-            ) from error
+        needed = f"{destination.name} needs zstd; pip install zstandard, or write .gz."
+        zstandard = imported("zstandard", needed)
         return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(destination.file, closefd=False))
     return destination.file

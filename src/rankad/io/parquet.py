@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -10,8 +10,9 @@ import polars as pl
 
 from rankad.io.arrow import frame_of, small_parts
 from rankad.io.arrow_columns import check_types
-from rankad.io.errors import TableError, blamed_on
-from rankad.io.reader import TableReader, check_names, checked_start
+from rankad.io.errors import TableError, blamed_on, imported
+from rankad.io.reader import Start, TableReader, check_names
+from rankad.io.streams import ByteStream
 
 __all__ = ["ParquetReader"]
 
@@ -25,7 +26,7 @@ _MOST_PACKED, _PACKED = 64 << 20, 100
 
 
 class ParquetReader(TableReader):
-    """Rows of a Parquet file of `size` bytes.
+    """Rows of a Parquet file.
 
     Read by pyarrow: polars aborts the process if a damaged file declares a large column, and holds whole row
     groups.
@@ -33,19 +34,21 @@ class ParquetReader(TableReader):
 
     unit = "rows"
     format = "parquet"
+    total: int
 
-    def __init__(self, path: str, *, size: int, batch_bytes: int, start: Mapping[str, Any] | None) -> None:
-        try:
-            import pyarrow.parquet
-        except ImportError as error:
+    def __init__(self, stream: ByteStream, batch_bytes: int, start: Start) -> None:
+        super().__init__(stream, batch_bytes, start)
+        path, size = self.name, stream.size
+        if size is None or stream.compressed:
             raise TableError(
-                f"{path} is a Parquet file; pip install pyarrow to read it, or save CSV."
-            ) from error
-        self.name = path
-        self.total: int
-        self.rows = checked_start(start, self.format, "rows")["rows"]
+                f"{path} cannot be read as Parquet, which needs a plain file; save it and give the path, or "
+                f"send CSV."
+            )
+        needed = f"{path} is a Parquet file; pip install pyarrow to read it, or save it as CSV."
+        parquet = imported("pyarrow.parquet", needed)
+        stream.close()
         with blamed_on(self._blame):
-            opened = partial(pyarrow.parquet.ParquetFile, path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+            opened = partial(parquet.ParquetFile, path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
             self._file: Any = opened()
             self._long = self._long_texts()
             if self._long:
@@ -55,8 +58,7 @@ class ParquetReader(TableReader):
             self.total = self._file.metadata.num_rows
         check_names(self.columns, path)
         check_types(self._file.schema_arrow, path)
-        self._checked_row(self.rows)
-        self._batch_bytes = batch_bytes
+        self.rows = self._first_row()
         unpacked = self._checked_unpacked(size)
         width = max(_GUESSED_WIDTH * len(self.columns), max(size, unpacked) // max(self.total, 1))
         with blamed_on(self._blame):

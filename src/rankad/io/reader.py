@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from rankad.io.errors import TableError
+from rankad.io.streams import ByteStream
 
-if TYPE_CHECKING:
-    from rankad.io.streams import ByteStream
+__all__ = ["Position", "Start", "TableReader", "check_names"]
 
-__all__ = ["Position", "TableReader", "check_names", "checked_start"]
-
-Position = dict[str, Any]
+Position: TypeAlias = dict[str, Any]
+Start: TypeAlias = Mapping[str, Any] | None
 
 # The range of polars is a few thousand years wider.
 _YEARS = (-250_000, 250_000)
@@ -70,7 +69,13 @@ class TableReader(ABC):
     unused: Sequence[str] = ()
     lines: bytes | None = None
     numbers: Collection[str] = ()
-    _stream: ByteStream
+    # The counts in a position.
+    _counts: tuple[str, ...] = ("rows",)
+
+    def __init__(self, stream: ByteStream, batch_bytes: int, start: Start) -> None:
+        self.name, self.total, self.compressed = stream.name, stream.size, stream.compressed
+        self._stream, self._batch_bytes = stream, batch_bytes
+        self._start = _checked_start(start, self.format, self._counts)
 
     @property
     def done(self) -> int:
@@ -90,8 +95,9 @@ class TableReader(ABC):
         """Close the file."""
         self._stream.close()
 
-    def _checked_row(self, row: int) -> int:
+    def _first_row(self) -> int:
         """Return the row to start at, or raise if the table is shorter."""
+        row = self._start["rows"]
         if self.total is not None and row > self.total:
             raise TableError(f"{self.name} has {self.total:,} rows and no row {row:,}. Start over.")
         return row
@@ -138,7 +144,7 @@ def check_names(names: Sequence[str], table: str) -> None:
         raise TableError(f"{table} has no columns, or two of the same name. Rename one.")
 
 
-def checked_start(start: Mapping[str, Any] | None, format: str, *counts: str) -> dict[str, int]:
+def _checked_start(start: Start, format: str, counts: tuple[str, ...]) -> dict[str, int]:
     """Return the counts of a position, zeros for None, or raise if it is not one of this format."""
     if start is None:
         return dict.fromkeys(counts, 0)

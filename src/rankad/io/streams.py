@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import IO, Any, TypeAlias, cast
 
-from rankad.io.errors import TableError, blamed_on
+from rankad.io.errors import TableError, blamed_on, imported
 
 __all__ = ["ByteStream", "Filter"]
 
@@ -139,13 +139,8 @@ class _Zstd:
     """Frames of zstd to bytes. The reader of the package itself takes a truncated file for a complete one."""
 
     def __init__(self, name: str) -> None:
-        try:
-            import zstandard
-        except ImportError as error:
-            raise TableError(
-                f"{name} is compressed by zstd; pip install zstandard, or decompress it with `zstd -d`."
-            ) from error
-        self._new: Any = zstandard.ZstdDecompressor().decompressobj
+        needed = f"{name} is compressed by zstd; pip install zstandard, or decompress it with `zstd -d`."
+        self._new = imported("zstandard", needed).ZstdDecompressor().decompressobj
         self._frame, self._in_frame = self._new(), False
 
     def feed(self, data: bytes) -> bytes:
