@@ -41,7 +41,7 @@ BAD_CSV = {
     "twice the same name": (b"a,b,a\n1,2,3\n", r"two columns are called 'a'"),
     "no name at the end": (b"a,b,\n1,2,\n", r"column 3 has no name.*delimiter at the end of every line"),
     "a title over columns": (b"Pumps,,\na,b,c\n1,2,3\n", r"only 1 of 3 columns have a name.*remove titles"),
-    "a title": (b"Pumps\na,b,c\n1,2,3\n", r"line 2: 3 cells where the first line has 1.*remove titles"),
+    "a title": (b"Pumps\na,b,c\n1,2,3\n", r"line 2: 3 cells where the header has 1.*remove titles"),
     "a remark at the end": (b"a,b\n1,2\nSource: us\n", r"line 3: 1 cell .*remove it if it is a comment"),
     "HTML": (b"<html>\n<table>\n", r"it begins like HTML; save the table as CSV"),
     "JSON": (b'[{"a": 1}]\n', r"it begins like JSON; give the format \(--format json\)"),

@@ -15,8 +15,6 @@ from rankad._base.wording import printable
 from rankad.cli.interruption import Interruption
 from rankad.cli.room import check_room
 
-__all__ = ["main"]
-
 # Exit statuses; the last is that of a closed pipe.
 _FAILED, _MISUSED, _INTERRUPTED, _TERMINATED, _UNREAD = 1, 2, 130, 143, 141
 # The longest error; names of files and columns may have any length.

@@ -17,8 +17,6 @@ from rankad.cli.report import report
 from rankad.cli.reproduce import reproduce
 from rankad.cli.score import score
 
-__all__ = ["build"]
-
 
 def build() -> typer.Typer:
     """Return the application. The modules of commands import nothing heavy before a command runs."""

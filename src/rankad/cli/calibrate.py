@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from rankad._base.wording import count
 from rankad.cli import options as opt
+from rankad.cli.console import console, facts_table, metered
+from rankad.cli.messages import percent, promise, rows, to_json
 
 if TYPE_CHECKING:
     from rankad.alarms.chance import Span
     from rankad.stages.calibration import FalseAlarmBound
-
-__all__ = ["calibrate"]
 
 
 def calibrate(
@@ -33,7 +34,6 @@ def calibrate(
     """
     import numpy as np
 
-    from rankad.cli.console import metered
     from rankad.modelfile import read_card, save
     from rankad.scoring.batches import frames_of, of_table
     from rankad.scoring.loading import as_saved, load_for
@@ -54,8 +54,6 @@ def calibrate(
     save(as_saved(detector, card), out, rows=card.holds_rows)
     result = _Result(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
     if as_json:
-        from rankad.cli.messages import to_json
-
         typer.echo(to_json(result))
     elif not quiet:
         _print(result, chance.span(fresh.size, detector.alpha))
@@ -71,10 +69,6 @@ class _Result(NamedTuple):
 
 
 def _print(result: _Result, usual: Span) -> None:
-    from rankad._base.wording import count
-    from rankad.cli.console import console, facts_table
-    from rankad.cli.messages import percent, promise, rows
-
     out, n_alarms = console(), result.alarms_before
     out.print(
         f"Before, {count(n_alarms)} of these {rows(result.rows)} {'was' if n_alarms == 1 else 'were'} alarms "

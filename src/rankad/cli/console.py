@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rankad._base.wording import printable
+from rankad._base.wording import cell, count, printable
+from rankad.cli.messages import verdict_lines
+from rankad.explanations.sentences import gist
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from rankad.io.reader import TableReader
     from rankad.scoring.batches import ExplainedRow
     from rankad.tables.judging import TableVerdict
-
-__all__ = ["Meter", "console", "facts_table", "metered", "plain_table", "print_verdict", "rows_table"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -36,8 +36,6 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_verdict(out: Console, verdict: TableVerdict, *, partly: bool = False) -> None:
     """Say what is wrong with a table as a whole, if anything is."""
-    from rankad.cli.messages import verdict_lines
-
     lines = verdict_lines(verdict)
     if not lines:
         return
@@ -68,9 +66,6 @@ def facts_table() -> Table:
 
 def rows_table(explained: Sequence[ExplainedRow], level: float) -> Table:
     """Show each row in one line: what stands out, and whether it is an alarm."""
-    from rankad._base.wording import cell, count
-    from rankad.explanations.sentences import gist
-
     named = any(row.name is not None for row in explained)
     table = plain_table(
         "row", *(["name"] if named else []), "p-value", "", "what stands out", right=("row", "p-value")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankad.cli.console import console, plain_table
 from rankad.cli.options import option
 
 if TYPE_CHECKING:
     from rankad.cli.example import Example
 
-__all__ = ["demo"]
 
 # The outputs of the commands.
 _OUTPUTS = ("pump.rankad", "scored.csv", "report.html")
@@ -25,7 +25,6 @@ def demo(
     Every command is printed before it runs, so that you can run it yourself.
     """
     from rankad.cli.app import build
-    from rankad.cli.console import console
     from rankad.cli.example import as_csv, make_example, write_table
 
     example = make_example()
@@ -71,8 +70,6 @@ def _check_folder(out: Path, tables: dict[str, str]) -> None:
 def _print_caught(out: Path, example: Example) -> None:
     """Print which of the planted anomalies are alarms."""
     import polars as pl
-
-    from rankad.cli.console import console, plain_table
 
     out_console = console()
     alarms = pl.read_csv(out / "scored.csv")["alarm"]

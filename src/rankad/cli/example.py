@@ -1,4 +1,4 @@
-"""Tables to try the command on: readings of pumps, normal ones and new ones with a few planted anomalies."""
+"""Example tables: readings of a pump, normal ones and new ones with a few planted anomalies."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 
 from rankad._base.files import naming
 
-__all__ = ["Example", "Planted", "as_csv", "make_example", "write_table"]
-
-COLUMNS = (
-    "reading",
-    "mode",
-    "valve_open",
-    "speed_rpm",
-    "flow_m3h",
-    "pressure_bar",
-    "power_kw",
-    "bearing_c",
-    "vibration_mms",
+COLUMNS = tuple(
+    [
+        "reading",
+        "mode",
+        "valve_open",
+        "speed_rpm",
+        "flow_m3h",
+        "pressure_bar",
+        "power_kw",
+        "bearing_c",
+        "vibration_mms",
+    ]
 )
 _MODES, _SPEEDS = ("steady", "eco", "boost"), {"steady": 1450.0, "eco": 1100.0, "boost": 1800.0}
 
@@ -31,14 +31,14 @@ Row = dict[str, object]
 
 
 class Planted(NamedTuple):
-    """An anomaly: where it is (the first row is 1), and what was done."""
+    """A planted anomaly; the first row is 1."""
 
     row: int
     what: str
 
 
 class Example(NamedTuple):
-    """Rows to learn from, new rows, and what is wrong with some of them."""
+    """Normal rows, new rows, and the anomalies among these."""
 
     normal: list[Row]
     new: list[Row]
@@ -46,10 +46,10 @@ class Example(NamedTuple):
 
 
 def make_example(n_normal: int = 2_000, n_new: int = 500, seed: int = 0) -> Example:
-    """Make up readings of a pump: speed sets flow and pressure, both set power, power warms the bearing.
+    """Simulate a pump: speed sets flow and pressure, both set power, and power warms the bearing.
 
-    Some anomalies are out of any range; others, as power that does not fit flow and pressure, show in no
-    column alone.
+    Some anomalies are out of range; others, as power that does not fit flow and pressure, show in no single
+    column.
     """
     rng = np.random.default_rng(seed)
     normal = [_reading(rng, f"R{at:05d}") for at in range(1, n_normal + 1)]
@@ -115,7 +115,7 @@ def _faulty(rng: np.random.Generator, row: Row, fault: str) -> Row:
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    """Return rows as CSV; nothing stands for a missing value."""
+    """Return rows as CSV; a missing value is empty."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, COLUMNS)
     writer.writeheader()

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rankad._base.wording import as_typed, cell, count, difference, probability
 from rankad.cli import options as opt
+from rankad.cli.console import console, metered, plain_table, print_verdict
+from rankad.cli.messages import percent, to_json
+from rankad.explanations.sentences import oddity, usually
+from rankad.explanations.worth_showing import MOST_REASONS, weighing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +27,6 @@ if TYPE_CHECKING:
     from rankad.scoring.batches import ExplainedRow, Rows
     from rankad.tables.judging import TableVerdict
 
-__all__ = ["as_dict", "explain", "print_explained"]
 
 _WIDE = 100
 # Rows with the same id that are explained.
@@ -46,8 +51,6 @@ def explain(
     Which columns make them so, what is usual there, and what would make them normal. Takes the most abnormal
     rows of the table, or those named with --row.
     """
-    from rankad.cli.console import console, metered, print_verdict
-    from rankad.cli.messages import to_json
     from rankad.scoring.batches import check_explains, explained, of_table
     from rankad.scoring.loading import load_for
 
@@ -109,66 +112,54 @@ def _named(reader: TableReader, detector: TableDetector, wanted: list[str]) -> R
 
     from rankad.scoring.batches import Rows, of_table
 
-    names = list(dict.fromkeys(wanted))
     ids = [name for name in detector.encoder_.ids if name in reader.columns]
-    numbers = {name: number for name in names if (number := _number(name)) is not None}
-    # The numbers of the rows with each name.
-    places: dict[str, list[int]] = {name: [] for name in names}
+    # The numbers of the rows with each name, and how many more there are.
+    places: dict[str, list[int]] = {name: [] for name in wanted}
     more: Counter[str] = Counter()
     parts = []
     for frame in reader:
-        here = _rows_here(frame, reader.rows_before, ids, names, numbers, places, more)
+        here = set()
+        for name, number in _matches(frame, reader.rows_before, ids, list(places)):
+            if number not in places[name]:
+                if len(places[name]) >= _MOST_PER_ID and number != _number(name):
+                    more[name] += 1
+                    continue
+                places[name].append(number)
+            here.add(number)
         if here:
-            picked = frame[here]
+            numbers = np.array(sorted(here))
+            picked = frame[numbers - 1 - reader.rows_before]
             with of_table(reader.name):
                 scores = np.asarray(detector.score_samples(picked))
-            at = np.array(here) + 1 + reader.rows_before
-            parts.append(Rows(picked, at, scores, detector.calibration_.p_values(scores)))
+            parts.append(Rows(picked, numbers, scores, detector.calibration_.p_values(scores)))
         if not ids and all(places.values()):
             break
-    for name in names:
-        if not places[name]:
+    for name, numbers_of_name in places.items():
+        if not numbers_of_name:
             raise ValueError(_absent(name, reader, ids, detector))
         if more[name]:
             warnings.warn(
-                f"--row {name}: {more[name]:,} more rows have this id; only the first {len(places[name])} "
+                f"--row {name}: {more[name]:,} more rows have this id; only the first {len(numbers_of_name)} "
                 f"are explained.",
                 stacklevel=2,
             )
     joined = Rows.joined(parts)
     position = {int(number): at for at, number in enumerate(joined.numbers)}
-    in_order = dict.fromkeys(number for name in names for number in places[name])
+    in_order = dict.fromkeys(number for numbers_of_name in places.values() for number in numbers_of_name)
     return joined.where(np.array([position[number] for number in in_order]))
 
 
-def _rows_here(
-    frame: pl.DataFrame,
-    before: int,
-    ids: list[str],
-    names: list[str],
-    numbers: dict[str, int],
-    places: dict[str, list[int]],
-    more: Counter[str],
-) -> list[int]:
-    """Return the wanted rows of a batch, and add them to `places`, or count them in `more` beyond a limit."""
+def _matches(frame: pl.DataFrame, before: int, ids: list[str], names: list[str]) -> Iterator[tuple[str, int]]:
+    """Yield each name with the number of a row of the batch that it denotes."""
     import polars as pl
 
-    here: dict[int, None] = {}
-    for name, number in numbers.items():
-        if before < number <= before + frame.height:
-            places[name].append(number)
-            here[number - 1 - before] = None
+    for name in names:
+        if (number := _number(name)) is not None and before < number <= before + frame.height:
+            yield name, number
     for column in ids:
         cells = frame[column].cast(pl.String, strict=False)
         for at in cells.is_in(names).arg_true().to_list():
-            name, number = str(cells[at]), before + at + 1
-            if len(places[name]) >= _MOST_PER_ID:
-                more[name] += number not in places[name]
-                continue
-            if number not in places[name]:
-                places[name].append(number)
-            here[at] = None
-    return sorted(here)
+            yield str(cells[at]), before + at + 1
 
 
 def _absent(name: str, reader: TableReader, ids: list[str], detector: TableDetector) -> str:
@@ -178,12 +169,9 @@ def _absent(name: str, reader: TableReader, ids: list[str], detector: TableDetec
         return f"there is no row {number:,}; {reader.name} has {reader.rows:,} (the first is 1){nor}."
     if ids:
         return f"there is no row {name!r}: {reader.name} has no such cell in column {which}."
-    known = detector.encoder_.ids
-    why = (
-        f"{reader.name} lacks the id column {known[0]!r}"
-        if known
-        else "the model has no id column (rankad fit --id COLUMN names one)"
-    )
+    why = "the model has no id column (rankad fit --id COLUMN names one)"
+    if known := detector.encoder_.ids:
+        why = f"{reader.name} lacks the id column {known[0]!r}"
     return f"--row {name} is not a row number, and {why}."
 
 
@@ -222,10 +210,6 @@ def print_explained(out: Console, each: ExplainedRow, alpha: float, fdr: float |
     """Print a row with its reasons."""
     from rich.padding import Padding
 
-    from rankad._base.wording import cell, count, probability
-    from rankad.cli.messages import percent
-    from rankad.explanations.sentences import oddity
-
     explanation = each.explanation
     assert explanation is not None
     name = f" ({cell(each.name)})" if each.name else ""
@@ -244,9 +228,6 @@ def print_explained(out: Console, each: ExplainedRow, alpha: float, fdr: float |
 
 def _moves(change: Change) -> str:
     """Write a change; of a long one, the most important columns."""
-    from rankad._base.wording import cell
-    from rankad.explanations.worth_showing import MOST_REASONS
-
     shown = []
     for move in change.moves[:MOST_REASONS]:
         before, after = _apart(move.before, move.after)
@@ -257,11 +238,6 @@ def _moves(change: Change) -> str:
 
 def _print_reasons(out: Console, each: ExplainedRow, explanation: Explanation) -> None:
     """Print the columns that matter, with the values of the nearest normal rows."""
-    from rankad._base.wording import cell, count
-    from rankad.cli.console import plain_table
-    from rankad.explanations.sentences import usually
-    from rankad.explanations.worth_showing import weighing
-
     places = {name: at for at, name in enumerate(each.values)}
     nearest = explanation.nearest[: 3 if out.width >= _WIDE else 2]
     near = [f"normal\nrow {count(one.row + 1)}" for one in nearest]
@@ -284,7 +260,5 @@ def _print_reasons(out: Console, each: ExplainedRow, explanation: Explanation) -
 
 def _apart(before: Any, after: Any) -> tuple[str, str]:
     """Write two values with enough digits to tell them apart."""
-    from rankad._base.wording import as_typed, difference
-
     first, second = difference(before, after)
     return as_typed(before, first), as_typed(after, second)

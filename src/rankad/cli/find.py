@@ -6,11 +6,15 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from rankad._base.progress import told_to
 from rankad.cli import options as opt
+from rankad.cli.console import console, metered, rows_table
+from rankad.cli.explain import as_dict, print_explained
+from rankad.cli.messages import alarms, percent, rows, to_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +24,6 @@ if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
     from rankad.scoring.answers import AnswerColumns
     from rankad.scoring.batches import ExplainedRow, Rows
-
-__all__ = ["find"]
 
 
 def find(
@@ -55,8 +57,6 @@ def find(
     at most the share --alpha of the rows are alarms. How many of these are anomalies is for you to see.
     """
     from rankad import RankAD
-    from rankad._base.progress import told_to
-    from rankad.cli.console import metered
     from rankad.cli.whole_table import read_whole
     from rankad.scoring.answers import AnswerColumns
     from rankad.scoring.batches import explained, of_table
@@ -79,16 +79,16 @@ def find(
         _check_outputs(table, out, model, as_json=as_json)
         if out is not None:
             answers = _answers(whole, detector, p_values, columns, alpha)
-            _write(whole, table, out, detector, answers, neutralize=neutralize_formulas)
+            _write(whole, out, detector, answers, neutralize=neutralize_formulas)
         if model is not None:
             # The model file does not record how many threads fitted it.
             detector.detector_.n_jobs = None
             detector.save(model)
-    n_alarms, spent = int((p_values <= alpha).sum()), time.monotonic() - started
+    result = _Result(table, out, model, detector, alpha, int((p_values <= alpha).sum()), suspicious)
     if as_json:
-        _print_json(table, out, model, detector, alpha, n_alarms, suspicious, spent)
+        _print_json(result, time.monotonic() - started)
     elif not quiet:
-        _print_text(table, out, model, detector, alpha, n_alarms, suspicious, in_full=in_full)
+        _print_text(result, in_full=in_full)
 
 
 def _check_outputs(table: str, out: str | None, model: Path | None, *, as_json: bool) -> None:
@@ -100,6 +100,29 @@ def _check_outputs(table: str, out: str | None, model: Path | None, *, as_json: 
             raise opt.refuse("--model", f"{model} is also written to; name another file")
     if model is not None:
         opt.check_file(model, "--model", [table])
+
+
+class _Result(NamedTuple):
+    table: str
+    out: str | None
+    model: Path | None
+    detector: TableDetector
+    alpha: float
+    n_alarms: int
+    suspicious: Sequence[ExplainedRow]
+
+    @property
+    def n_rows(self) -> int:
+        return self.detector.encoder_.n_rows
+
+    @property
+    def promise(self) -> str:
+        """What the p-values mean."""
+        return (
+            f"A p-value is the row's place among the {rows(self.n_rows)} of this table. At most "
+            f"{percent(self.alpha)} of them are alarms, and as many would be if none were an anomaly: how "
+            f"many are is for you to see."
+        )
 
 
 def _most_suspicious(frame: pl.DataFrame, p_values: Floats, top: int) -> Rows:
@@ -114,27 +137,20 @@ def _most_suspicious(frame: pl.DataFrame, p_values: Floats, top: int) -> Rows:
 
 
 def _write(
-    whole: WholeTable,
-    table: str,
-    out: str,
-    detector: TableDetector,
-    answers: pl.DataFrame,
-    *,
-    neutralize: bool,
+    whole: WholeTable, out: str, detector: TableDetector, answers: pl.DataFrame, *, neutralize: bool
 ) -> None:
     """Write all rows with their answers."""
     from rankad.io.files import as_numbers, open_output
     from rankad.scoring.files import numbers_of, out_format, stays_text
 
     format = out_format(out, whole.format)
-    as_text = stays_text(whole.format, format)
-    frame = whole.frame if as_text else as_numbers(whole.frame, numbers_of(detector))
+    frame = whole.frame if stays_text(whole.format, format) else as_numbers(whole.frame, numbers_of(detector))
     with open_output(
         out,
         format=format,
         # CSV keeps its delimiter.
         delimiter=whole.delimiter if format == whole.format == "csv" else None,
-        inputs=[] if table == "-" else [table],
+        inputs=[whole.name],
         neutralize_formulas=neutralize,
     ) as writer:
         writer.write(frame.hstack(answers))
@@ -153,73 +169,36 @@ def _answers(
     return columns.of(batch, alarms, reasons).drop(columns.score)
 
 
-def _promise(n_rows: int, alpha: float) -> str:
-    """Say in a line what the p-values mean."""
-    from rankad.cli.messages import percent, rows
-
-    return (
-        f"A p-value is the row's place among the {rows(n_rows)} of this table. At most {percent(alpha)} of "
-        f"them are alarms, and as many would be if none were an anomaly: how many are is for you to see."
-    )
-
-
-def _print_json(
-    table: str,
-    out: str | None,
-    model: Path | None,
-    detector: TableDetector,
-    alpha: float,
-    n_alarms: int,
-    suspicious: Sequence[ExplainedRow],
-    spent: float,
-) -> None:
-    from rankad.cli.explain import as_dict
-    from rankad.cli.messages import to_json
-
-    inner: Any = detector.detector_
-    n_rows = detector.encoder_.n_rows
+def _print_json(result: _Result, spent: float) -> None:
+    detector: Any = result.detector
     answer = {
-        "table": table,
-        "out": out,
-        "model": None if model is None else str(model),
-        "rows": n_rows,
-        "alarms": n_alarms,
-        "alpha": alpha,
-        "kept_from_training": len(inner.trimmed_rows_),
-        "promise": _promise(n_rows, alpha),
+        "table": result.table,
+        "out": result.out,
+        "model": None if result.model is None else str(result.model),
+        "rows": result.n_rows,
+        "alarms": result.n_alarms,
+        "alpha": result.alpha,
+        "kept_from_training": len(detector.detector_.trimmed_rows_),
+        "promise": result.promise,
         "understood": list(detector.encoder_.notes),
-        "most_suspicious": [as_dict(each, alpha) for each in suspicious],
+        "most_suspicious": [as_dict(each, result.alpha) for each in result.suspicious],
         "seconds": round(spent, 3),
     }
     typer.echo(to_json(answer))
 
 
-def _print_text(
-    table: str,
-    out: str | None,
-    model: Path | None,
-    detector: TableDetector,
-    alpha: float,
-    n_alarms: int,
-    suspicious: Sequence[ExplainedRow],
-    *,
-    in_full: bool,
-) -> None:
-    from rankad.cli.console import console, rows_table
-    from rankad.cli.explain import print_explained
-    from rankad.cli.messages import alarms, percent, rows
-
+def _print_text(result: _Result, *, in_full: bool) -> None:
+    out, model, alpha = result.out, result.model, result.alpha
     screen = console(stderr=out == "-")
     screen.print("The most suspicious rows:\n")
     if in_full:
-        for each in suspicious:
+        for each in result.suspicious:
             print_explained(screen, each, alpha)
     else:
-        screen.print(rows_table(suspicious, alpha), "")
-    n_rows = detector.encoder_.n_rows
-    screen.print(f"{rows(n_rows)}, {alarms(n_alarms)} at {percent(alpha)}. {_promise(n_rows, alpha)}")
+        screen.print(rows_table(result.suspicious, alpha), "")
+    screen.print(f"{rows(result.n_rows)}, {alarms(result.n_alarms)} at {percent(alpha)}. {result.promise}")
     if out is None:
-        screen.print(f"\nAll rows: rankad find {table} --out found.csv", soft_wrap=True)
+        screen.print(f"\nAll rows: rankad find {result.table} --out found.csv", soft_wrap=True)
     elif out != "-":
         screen.print(f"Wrote {out}.", soft_wrap=True)
     if model is not None:

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rankad._base.progress import told_to
+from rankad._base.wording import cell, count
 from rankad.cli import options as opt
+from rankad.cli.console import console, facts_table, metered, plain_table
+from rankad.cli.messages import percent, promise, rows, size, to_json
 
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
     from rankad.tables.encoded_columns import Column
     from rankad.tables.stored import Note
 
-__all__ = ["described", "fit"]
 
 _MOST_COLUMNS = 20
 
@@ -52,8 +55,6 @@ def fit(
     are needed, and nothing has to be tuned.
     """
     from rankad import RankAD
-    from rankad._base.progress import told_to
-    from rankad.cli.console import metered
     from rankad.cli.whole_table import read_whole
     from rankad.modelfile import read_card
     from rankad.scoring.batches import of_table
@@ -92,8 +93,6 @@ def fit(
 def _print_json(
     table: str, model: Path, n_rows: int, detector: TableDetector, card: ModelCard, spent: float
 ) -> None:
-    from rankad.cli.messages import to_json
-
     answer: dict[str, Any] = {
         "table": table,
         "model": str(model),
@@ -113,10 +112,6 @@ def _print_json(
 def _print_text(
     name: str, model: Path, n_rows: int, detector: TableDetector, card: ModelCard, spent: float
 ) -> None:
-    from rankad._base.wording import cell, count
-    from rankad.cli.console import console, facts_table, plain_table
-    from rankad.cli.messages import percent, promise, rows, size
-
     out = console()
     out.print(f"Learned from {rows(n_rows)} of {name} in {spent:.1f} s.\n", soft_wrap=True)
     columns = plain_table("column", "used as", "how sure")
@@ -156,8 +151,6 @@ def _print_text(
 
 def _confirming(notes: Sequence[Note]) -> str:
     """Return the options that confirm the kind of every doubtful column."""
-    from rankad._base.wording import cell
-
     by_kind: dict[str, list[str]] = {}
     for note in notes:
         if note.doubt:
@@ -167,8 +160,6 @@ def _confirming(notes: Sequence[Note]) -> str:
 
 def _listed(columns: Sequence[Column], sure: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Return name, use and confidence of each column; of many columns, similar ones together."""
-    from rankad._base.wording import cell
-
     if len(columns) <= _MOST_COLUMNS:
         return [(cell(column.name), described(column), sure.get(column.name, "")) for column in columns]
     alike: dict[tuple[str, str], list[str]] = {}
@@ -189,7 +180,6 @@ def _first(names: Sequence[str], n: int, rest: str | None = None) -> str:
 
 def described(column: Column) -> str:
     """Say in a few words what a column is used as."""
-    from rankad._base.wording import cell
     from rankad.tables.encoded_columns import CategoryColumn, NumberColumn, TimeColumn
 
     if isinstance(column, NumberColumn):

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rankad._base.wording import cell, count, printable
 from rankad.cli import options as opt
+from rankad.cli.console import console, facts_table, plain_table
+from rankad.cli.messages import confidence, percent, rows, size, to_json
 
 if TYPE_CHECKING:
     from rankad.modelfile import ModelCard
     from rankad.stages.calibration import FalseAlarmBound
 
-__all__ = ["inspect"]
 
 _LEVELS = (0.1, 0.05, 0.01)
 _CALIBRATIONS = {
@@ -35,7 +37,6 @@ def inspect(
     checked as a whole: what is shown is what was saved.
     """
     import rankad
-    from rankad.cli.messages import to_json
     from rankad.modelfile import read_card
 
     card, detector = read_card(model), rankad.load(model)
@@ -48,10 +49,6 @@ def inspect(
 
 
 def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
-    from rankad._base.wording import count
-    from rankad.cli.console import console, facts_table, plain_table
-    from rankad.cli.messages import confidence, percent, rows, size
-
     out, facts = console(), facts_table()
     inner = "" if card.detector in (card.kind, "RankAD") else f" of {card.detector}"
     facts.add_row("kind", f"{card.kind}{inner}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
@@ -91,9 +88,6 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
 
 
 def _scores_by(card: ModelCard) -> str:
-    from rankad._base.wording import count
-    from rankad.cli.messages import rows
-
     scaling = f"{card.scaling or 'no further'} scaling"
     if card.radius is not None:
         return f"how many of {rows(card.n_training)} are within {card.radius:.3g}, {scaling}"
@@ -107,9 +101,6 @@ def _scores_by(card: ModelCard) -> str:
 
 
 def _print_columns(card: ModelCard) -> None:
-    from rankad._base.wording import cell, printable
-    from rankad.cli.console import console, plain_table
-
     out = console()
     if not card.encoding:
         names = ", ".join(map(cell, card.columns)) or "without names"

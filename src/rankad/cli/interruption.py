@@ -6,8 +6,6 @@ import signal
 import sys
 from typing import Any
 
-__all__ = ["Interruption"]
-
 # Python drops an exception raised while it frees an object, or in a callback from C, as when loops are
 # compiled. So it is raised again after this many seconds.
 _REPEAT_SECONDS = 0.2

@@ -11,7 +11,6 @@ import numpy as np
 
 from rankad._base import wording
 from rankad._base.wording import cell, count, counted
-from rankad.alarms.verdict import LEVEL
 
 if TYPE_CHECKING:
     from rankad.alarms.verdict import Verdict
@@ -88,6 +87,7 @@ def verdict_lines(verdict: TableVerdict) -> list[str]:
 
 def verdict_json(verdict: TableVerdict) -> dict[str, Any]:
     """Return a verdict as printed in JSON."""
+    from rankad.alarms.verdict import LEVEL
     from rankad.report.verdicts import Pen, spoken
 
     overall, said = verdict.overall, spoken(verdict, Pen(cell, percent))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from rankad._base.files import is_stream
 from rankad.cli import options as opt
+from rankad.cli.console import console, metered, print_verdict
+from rankad.cli.messages import alarms, percent, size, summary
 
 if TYPE_CHECKING:
     from rankad.report import ModelFacts
     from rankad.stages.calibration import FalseAlarmBound
 
-__all__ = ["report"]
 
 # Suffixes that promise something other than HTML.
 _OTHER_PAGES = frozenset(
@@ -63,8 +64,6 @@ def report(
     How many alarms, which, why, and what was promised. One HTML file that needs no network; open it in a
     browser, print it, or send it.
     """
-    from rankad.cli.console import console, metered, print_verdict
-    from rankad.cli.messages import alarms, percent, size, summary
     from rankad.report import render
     from rankad.report.gathering import write_page
     from rankad.report.making import gathered

@@ -8,8 +8,6 @@ import typer
 
 from rankad.cli.options import option
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     what: str = typer.Argument(

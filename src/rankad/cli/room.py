@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["check_room"]
-
 _MIB = 1 << 20
 # Measured on two cores: they map 2.0 GB of addresses and write to 0.5 GB. With less they give no clear error
 # but abort, or wait forever for a thread that could not be started.

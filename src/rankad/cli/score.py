@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankad._base.files import is_stream
+from rankad._base.wording import cell
 from rankad.cli import options as opt
+from rankad.cli.console import console, metered, print_verdict, rows_table
+from rankad.cli.messages import alarms, percent, rows, summary, to_json, verdict_json
 
 if TYPE_CHECKING:
     from rankad.scoring.files import ScoredFile
 
-__all__ = ["score"]
 
 _STATUS_ALARMS = 3
 
@@ -57,7 +59,6 @@ def score(
     abnormal) and alarm (true or false). If the table as a whole is not like normal rows, that is said first,
     with the column that is to blame. Memory stays small whatever the size of the file.
     """
-    from rankad.cli.console import console, metered
     from rankad.scoring.files import score_file
 
     rates.check(table)
@@ -103,8 +104,6 @@ def _check_outputs(
 
 
 def _print_json(scored: ScoredFile) -> None:
-    from rankad.cli.messages import to_json, verdict_json
-
     plan = scored.plan
     answer = {
         "table": plan.table,
@@ -129,10 +128,6 @@ def _expected(scored: ScoredFile) -> float:
 
 
 def _print_text(scored: ScoredFile) -> None:
-    from rankad._base.wording import cell
-    from rankad.cli.console import console, print_verdict, rows_table
-    from rankad.cli.messages import alarms, percent, rows, summary
-
     plan = scored.plan
     out = console(stderr=plan.to_stdout)
     print_verdict(out, scored.verdict, partly=scored.partly)

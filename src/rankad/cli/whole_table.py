@@ -18,8 +18,6 @@ from rankad.io.numbers import parse
 from rankad.scoring.batches import frames_of, warn_of_unused
 from rankad.tables.frames import Untyped
 
-__all__ = ["WholeTable", "read_whole"]
-
 
 class WholeTable(NamedTuple):
     """All rows of a table; `typed` tells whether columns have types, which those of CSV do not."""

@@ -11,8 +11,6 @@ import polars as pl
 
 from rankad.io.reader import Position, TableReader
 
-__all__ = ["ReadAhead"]
-
 # How often a waiting thread checks whether the reader was closed, in seconds.
 _POLL_SECONDS = 0.1
 

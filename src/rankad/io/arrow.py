@@ -13,8 +13,6 @@ from rankad.io.errors import TableError, blamed_on, imported
 from rankad.io.reader import Start, TableReader, check_names
 from rankad.io.streams import ByteStream
 
-__all__ = ["ArrowReader", "frame_of", "small_parts"]
-
 _FILE = b"ARROW1"
 _LEAST_WIDTH = 8
 

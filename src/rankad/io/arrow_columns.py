@@ -10,8 +10,6 @@ import polars as pl
 
 from rankad.io.errors import TableError, reason
 
-__all__ = ["check_types", "read_column"]
-
 _VIEW_BYTES = 16
 
 

@@ -7,8 +7,6 @@ from typing import NoReturn
 from rankad.io.errors import TableError
 from rankad.io.streams import ByteStream
 
-__all__ = ["RecordBlocks", "end_of_records", "first_record_end"]
-
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 

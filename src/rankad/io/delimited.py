@@ -11,13 +11,12 @@ from typing import NoReturn
 import numpy as np
 import polars as pl
 
+from rankad._base.wording import counted
 from rankad.io.blocks import RecordBlocks, end_of_records, first_record_end
 from rankad.io.errors import TableError, reason
-from rankad.io.reader import Position, Start, TableReader
+from rankad.io.reader import Position, Start, TableReader, check_names
 from rankad.io.streams import ByteStream
 from rankad.io.text_encodings import not_utf8
-
-__all__ = ["DELIMITERS", "DelimitedReader"]
 
 DELIMITERS = (",", ";", "\t", "|")
 _PIECE = 1 << 16
@@ -77,9 +76,6 @@ class DelimitedReader(TableReader):
         if len(self.columns) > 1 and _has_blank_lines(block):
             # Polars would read them as rows.
             block = without_blank_lines(block)
-            if not block:
-                self._blocks.line += whole.count(b"\n")
-                return pl.DataFrame(schema=self._parse.schema)
         if self.numbers and plain:
             frame = self._parse.attempt(block, self.numbers)
             if frame is None:
@@ -87,15 +83,11 @@ class DelimitedReader(TableReader):
                 self.numbers = ()
         if frame is None:
             frame = self._parse.attempt(block)
-        row_per_line = frame is not None and plain
-        self.lines = block if row_per_line else None
-        if frame is None and len(self.columns) > 1:
-            rows = without_blank_lines(block)
-            frame = self._parse.attempt(rows) if rows else pl.DataFrame(schema=self._parse.schema)
         if frame is None:
             self._raise_for(whole)
+        self.lines = block if plain else None
         # Counting lines would take a tenth of the time.
-        self._blocks.line += frame.height if row_per_line and block is whole else whole.count(b"\n")
+        self._blocks.line += frame.height if plain and block is whole else whole.count(b"\n")
         return frame
 
     def _raise_for(self, block: bytes) -> NoReturn:
@@ -114,7 +106,7 @@ class DelimitedReader(TableReader):
 
     def _readable(self, block: bytes) -> bool:
         rows = without_blank_lines(block) if len(self.columns) > 1 else block
-        return not rows or self._parse.attempt(rows) is not None
+        return self._parse.attempt(rows) is not None
 
     def _complaint(self, record: bytes) -> str:
         try:
@@ -123,16 +115,12 @@ class DelimitedReader(TableReader):
             return f"{not_utf8(record[error.start])}."
         cells = text.count(self.delimiter) + 1
         if cells != len(self.columns) and '"' not in text:
+            remedy = "Correct the row, remove it if it is a comment"
             if len(self.columns) == 1:
-                return (
-                    f"{cells} cells where the first line has 1 (delimiter {self.delimiter!r}). The first "
-                    f"line must name the columns: remove titles and comments above it, or give the right "
-                    f"delimiter (--delimiter)."
-                )
-            cells_word = "1 cell" if cells == 1 else f"{cells} cells"
+                remedy = "The first line must name the columns: remove titles and comments above it"
             return (
-                f"{cells_word} where the header has {len(self.columns)} (delimiter {self.delimiter!r}). "
-                f"Correct the row, remove it if it is a comment, or give the right delimiter (--delimiter)."
+                f"{counted(cells, 'cell')} where the header has {len(self.columns)} (delimiter "
+                f"{self.delimiter!r}). {remedy}, or give the right delimiter (--delimiter)."
             )
         return (
             f"the quotes and cells of this row do not fit the header's {len(self.columns)} columns "
@@ -145,10 +133,12 @@ class _Parser:
     """Blocks of whole rows to frames; None if a row does not have as many cells as the header."""
 
     def __init__(self, columns: list[str], delimiter: str) -> None:
-        self.schema: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
+        self._schema: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
         self._delimiter = delimiter
 
     def attempt(self, block: bytes, numbers: Collection[str] = ()) -> pl.DataFrame | None:
+        if not block:
+            return pl.DataFrame(schema=self._schema)
         try:
             frame = self._read(block, numbers)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -173,7 +163,7 @@ class _Parser:
         return "too few cells"
 
     def _read(self, block: bytes, numbers: Collection[str] = ()) -> pl.DataFrame:
-        schema = self.schema | dict.fromkeys(numbers, pl.Float64())
+        schema = self._schema | dict.fromkeys(numbers, pl.Float64())
 
         def read(columns: range | None) -> pl.DataFrame:
             return pl.read_csv(
@@ -287,23 +277,16 @@ def _names(header: str, delimiter: str, file: str) -> list[str]:
             f"{file}, line 1: a quote in the column names is never closed. Put a name with quotes in quotes, "
             f"and double those inside."
         )
-    if 2 * sum(not name.strip() for name in names) >= len(names) > 2:
+    unnamed = [place for place, name in enumerate(names, 1) if not name.strip()]
+    if 2 * len(unnamed) >= len(names) > 2:
         raise TableError(
-            f"{file}, line 1: only {sum(bool(name.strip()) for name in names)} of {len(names)} columns have "
-            f"a name. The first line must name them all: remove titles above it."
+            f"{file}, line 1: only {len(names) - len(unnamed)} of {len(names)} columns have a name. The "
+            f"first line must name them all: remove titles above it."
         )
-    seen: set[str] = set()
-    for place, name in enumerate(names, 1):
-        if not name.strip():
-            raise TableError(
-                f"{file}, line 1: column {place} has no name. "
-                + (
-                    "Name it, or remove the delimiter at the end of every line."
-                    if 1 < place == len(names)
-                    else "Name it (pandas leaves the index without one; write with index=False)."
-                )
-            )
-        if name in seen:
-            raise TableError(f"{file}, line 1: two columns are called {name!r}. Rename one.")
-        seen.add(name)
+    if unnamed:
+        remedy = "Name it (pandas leaves the index without one; write with index=False)."
+        if 1 < unnamed[0] == len(names):
+            remedy = "Name it, or remove the delimiter at the end of every line."
+        raise TableError(f"{file}, line 1: column {unnamed[0]} has no name. {remedy}")
+    check_names(names, f"{file}, line 1")
     return names

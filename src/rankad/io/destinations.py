@@ -12,8 +12,6 @@ from typing import IO, Any
 from rankad._base.files import AtomicFile, is_stream, naming, put_in_place, replacing
 from rankad.io.errors import TableError
 
-__all__ = ["Destination", "NewFile", "Pipe", "ResumableFile"]
-
 _JOURNAL_VERSION = 1
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["TableError", "blamed_on", "imported", "listed", "reason", "shown"]
-
 _CELLS = reprlib.Repr()
 # Keep the remedy, which follows the cell, in sight.
 _CELLS.maxstring = _CELLS.maxother = 100

@@ -6,7 +6,6 @@ import io
 import logging
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -14,10 +13,8 @@ from typing import Any, NoReturn
 import polars as pl
 
 from rankad.io.errors import TableError, blamed_on, imported, listed, shown
-from rankad.io.reader import Start, TableReader
+from rankad.io.reader import Start, TableReader, check_names
 from rankad.io.streams import ByteStream
-
-__all__ = ["ExcelReader", "is_workbook"]
 
 # Limits of an uncompressed workbook, since a sheet is held in memory. A lone cell in a far corner makes a
 # sheet with all the cells between.
@@ -261,9 +258,7 @@ def _names(cells: tuple[str | None, ...], place: str) -> list[str]:
                 f"all columns; delete titles above it, and columns without a name."
             )
     names = [str(name) for name in cells]
-    twice = next((name for name, n in Counter(names).items() if n > 1), None)
-    if twice is not None:
-        raise TableError(f"{place}: two columns are called {shown(twice)}. Rename one.")
+    check_names(names, place)
     return names
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from rankad.io.errors import TableError
 
-__all__ = ["ForkError", "check_polars"]
-
 _threads_at_fork = _threads_left_behind = False
 
 

@@ -6,8 +6,6 @@ import polars as pl
 
 from rankad.io.numbers import is_text
 
-__all__ = ["without_formulas"]
-
 # How a formula may begin in a spreadsheet, with skipped characters; the last four are full-width.
 _BEGINS = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
 

@@ -10,8 +10,6 @@ from rankad._base.arrays import Ints
 from rankad.io.errors import TableError
 from rankad.io.json_lines import JsonLinesReader
 
-__all__ = ["ArrayLines", "JsonArrayReader"]
-
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 # The role of each byte value in an array; most have none.
 _QUOTE, _COMMA, _LINE_END, _OPEN, _CLOSE = range(1, 6)

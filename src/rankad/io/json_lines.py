@@ -17,8 +17,6 @@ from rankad.io.reader import Position, Start, TableReader
 from rankad.io.streams import ByteStream
 from rankad.io.text_encodings import not_utf8
 
-__all__ = ["JsonLinesReader"]
-
 _BLANK_COLONS = (b" :", b"\t:", b"\r:")
 # With more columns, searching for every name takes longer than parsing the rows.
 _FEW_COLUMNS = 64

@@ -13,8 +13,6 @@ from rankad.io.errors import TableError, blamed_on
 from rankad.io.reader import Start, TableReader
 from rankad.io.streams import ByteStream
 
-__all__ = ["NumpyReader"]
-
 _CHOSEN = "X"
 _ALLOWED = "biufUM"
 _PIECE_BYTES = 1 << 20

@@ -19,8 +19,6 @@ from rankad.io.errors import TableError, blamed_on, imported, shown
 from rankad.io.formulas import without_formulas
 from rankad.io.suffixes import compression_of, format_of
 
-__all__ = ["TableWriter", "open_output"]
-
 _TEXT = ("csv", "tsv", "jsonl")
 _COLUMNAR = ("parquet", "arrow")
 
@@ -184,7 +182,7 @@ def open_output(
     if format in _COLUMNAR:
         return _ColumnarWriter(destination, format)
     try:
-        return _TextWriter(destination, format, delimiter, compression, neutralize_formulas)
+        return _TextWriter(destination, format, delimiter, path, neutralize_formulas)
     except BaseException:
         destination.discard()
         raise
@@ -194,19 +192,14 @@ class _TextWriter(TableWriter):
     """CSV and JSON lines."""
 
     def __init__(
-        self,
-        destination: Destination,
-        format: str,
-        delimiter: str | None,
-        compression: str | None,
-        neutralize_formulas: bool,
+        self, destination: Destination, format: str, delimiter: str | None, path: str, neutralize: bool
     ) -> None:
         super().__init__(destination, format)
-        self._neutralize = neutralize_formulas
+        self._neutralize = neutralize
         if format != "jsonl":
             self.delimiter = delimiter or ("\t" if format == "tsv" else ",")
         self._header_due = format != "jsonl" and destination.size == 0
-        self._file: IO[bytes] = _compressed(destination, compression)
+        self._file: IO[bytes] = _compressed(destination, compression_of(path))
 
     def _write(self, frame: pl.DataFrame, quotes: Literal["necessary", "never"] = "necessary") -> None:
         for name, kind in frame.schema.items():
@@ -270,25 +263,24 @@ class _ColumnarWriter(TableWriter):
         if self._schema is None:
             self._schema = frame.schema
             # Polars would panic and print to standard error.
-            for name in frame.columns:
-                if "\0" in name:
-                    raise TableError(
-                        f"{self._failed}: the column name {shown(name)} has a NUL character. Rename it."
-                    )
+            if bad := next((name for name in frame.columns if "\0" in name), None):
+                raise TableError(
+                    f"{self._failed}: the column name {shown(bad)} has a NUL character. Rename it."
+                )
         with blamed_on(f"{self._destination.name}: a column changed its type from one batch to another"):
             frame = frame.cast(self._schema)
         with blamed_on(self._failed):
             rows = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
             if self._writer is None:
-                self._writer = self._opened(rows.schema)
+                import pyarrow.parquet
+
+                file, schema = self._destination.file, rows.schema
+                self._writer = (
+                    pyarrow.parquet.ParquetWriter(file, schema, compression="zstd")
+                    if self._format == "parquet"
+                    else pyarrow.ipc.new_file(file, schema)
+                )
             self._writer.write_table(rows)
-
-    def _opened(self, schema: Any) -> Any:
-        import pyarrow.parquet
-
-        if self._format == "parquet":
-            return pyarrow.parquet.ParquetWriter(self._destination.file, schema, compression="zstd")
-        return pyarrow.ipc.new_file(self._destination.file, schema)
 
     def close(self) -> None:
         if self._writer is None:

@@ -14,8 +14,6 @@ from rankad.io.errors import TableError, blamed_on, imported
 from rankad.io.reader import Start, TableReader, check_names
 from rankad.io.streams import ByteStream
 
-__all__ = ["ParquetReader"]
-
 _GUESSED_WIDTH = 8
 # Pages are read one by one; otherwise pyarrow holds whole row groups, and a file may be one row group.
 _BUFFER_BYTES = 1 << 20

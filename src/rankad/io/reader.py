@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import polars as pl
 
-from rankad.io.errors import TableError
+from rankad.io.errors import TableError, shown
 from rankad.io.streams import ByteStream
-
-__all__ = ["Position", "Start", "TableReader", "check_names"]
 
 Position: TypeAlias = dict[str, Any]
 Start: TypeAlias = Mapping[str, Any] | None
@@ -140,8 +139,11 @@ def check_dates(frame: pl.DataFrame, table: str) -> None:
 
 def check_names(names: Sequence[str], table: str) -> None:
     """Raise unless there are columns, each with a name of its own."""
-    if len(set(names)) < len(names) or not names:
-        raise TableError(f"{table} has no columns, or two of the same name. Rename one.")
+    if not names:
+        raise TableError(f"{table} has no columns.")
+    name, n = Counter(names).most_common(1)[0]
+    if n > 1:
+        raise TableError(f"{table}: two columns are called {shown(name)}. Rename one.")
 
 
 def _checked_start(start: Start, format: str, counts: tuple[str, ...]) -> dict[str, int]:

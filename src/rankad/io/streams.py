@@ -11,8 +11,6 @@ from typing import IO, Any, TypeAlias, cast
 
 from rankad.io.errors import TableError, blamed_on, imported
 
-__all__ = ["ByteStream", "Filter"]
-
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 # A kilobyte of zstd decompresses to at most 32 MiB, so memory stays bounded.

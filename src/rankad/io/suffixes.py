@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-__all__ = ["compression_of", "format_of"]
-
 _SUFFIXES = {
     "csv": ".csv",
     "tsv": ".tsv .tab",

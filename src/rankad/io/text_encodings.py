@@ -7,8 +7,6 @@ from typing import NoReturn
 
 from rankad.io.errors import TableError
 
-__all__ = ["Recoder", "checked_encoding", "encoding_by_mark", "not_utf8"]
-
 # The longer first: the byte order mark of UTF-32 begins with that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32-le",

@@ -16,8 +16,6 @@ from rankad.explanations.sentences import reason_text
 from rankad.io.errors import TableError
 from rankad.scoring.batches import Batch, Rows, explained
 
-__all__ = ["MOST_REASONS", "AnswerColumns", "reasons_of"]
-
 # Alarms that get a reason; each takes about a millisecond.
 MOST_REASONS = 10_000
 

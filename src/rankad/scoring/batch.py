@@ -9,8 +9,6 @@ import numpy as np
 from rankad._base.checks import check_unit
 from rankad.detectors.base import CalibratedDetector
 
-__all__ = ["ANSWERS", "score_batch"]
-
 # The columns that come out.
 ANSWERS = ("p_value", "score", "alarm")
 

@@ -32,8 +32,6 @@ from rankad.scoring.loading import load_for
 from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.judging import TableVerdict, Watch
 
-__all__ = ["ScorePlan", "ScoredFile", "numbers_of", "out_format", "score_file", "stays_text"]
-
 _N_SHOWN = 10
 _DELIMITED = ("csv", "tsv")
 

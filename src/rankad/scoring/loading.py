@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
     from rankad.modelfile import ModelCard
 
-__all__ = ["as_saved", "for_table", "load_for", "threads"]
 
 _MOST_THREADS = 64
 
