@@ -160,7 +160,7 @@ def test_a_reason_says_what_is_strange_and_what_would_have_to_change(files, caps
 
 
 def test_reasons_are_bounded_and_say_so(files, hot, capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("rankad.scoring.answers.MOST_REASONS", 7)
+    monkeypatch.setattr("rankad.scoring.batches.MOST_REASONS", 7)
     monkeypatch.setitem(open_table.__kwdefaults__, "batch_bytes", 1_000)
     out = tmp_path / "out.csv"
     call(capsys, "score", hot, "--model", files.model, "--out", out, "--reasons", "--prefix", "rankad_")

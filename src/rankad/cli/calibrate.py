@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from rankad._base.wording import count
+from rankad._base.wording import count, counted
 from rankad.cli import options as opt
 from rankad.cli.console import console, facts_table, metered
-from rankad.cli.messages import percent, promise, rows, to_json
+from rankad.cli.messages import percent, promise, to_json
 
 if TYPE_CHECKING:
     from rankad.alarms.chance import Span
@@ -71,9 +71,9 @@ class _Result(NamedTuple):
 def _print(result: _Result, usual: Span) -> None:
     out, n_alarms = console(), result.alarms_before
     out.print(
-        f"Before, {count(n_alarms)} of these {rows(result.rows)} {'was' if n_alarms == 1 else 'were'} alarms "
-        f"at {percent(result.promise.alpha)}; of normal rows it is usually {count(usual.low)} to "
-        f"{count(usual.high)}."
+        f"Before, {count(n_alarms)} of these {counted(result.rows, 'row')} "
+        f"{'was' if n_alarms == 1 else 'were'} alarms at {percent(result.promise.alpha)}; of normal rows it "
+        f"is usually {count(usual.low)} to {count(usual.high)}."
     )
     if n_alarms > usual.high:
         out.print("That is more than chance explains: these rows are not like those it was learned from.")
@@ -83,4 +83,4 @@ def _print(result: _Result, usual: Span) -> None:
     facts.add_row("promised before", promise(result.promise_before) + ".")
     facts.add_row("promised now", promise(result.promise) + ".")
     out.print("", facts, "")
-    out.print(f"Saved {result.model}, which compares with these {rows(result.rows)} from now on.")
+    out.print(f"Saved {result.model}, which compares with these {counted(result.rows, 'row')} from now on.")

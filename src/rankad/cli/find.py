@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from rankad._base.progress import told_to
+from rankad._base.wording import counted
 from rankad.cli import options as opt
 from rankad.cli.console import console, metered, rows_table
 from rankad.cli.explain import as_dict, print_explained
-from rankad.cli.messages import alarms, percent, rows, to_json
+from rankad.cli.messages import alarms, percent, to_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from rankad._base.arrays import Floats
     from rankad.cli.whole_table import WholeTable
     from rankad.detectors.table import TableDetector
-    from rankad.scoring.answers import AnswerColumns
-    from rankad.scoring.batches import ExplainedRow, Rows
+    from rankad.scoring.batches import AnswerColumns, ExplainedRow, Rows
 
 
 def find(
@@ -58,8 +58,8 @@ def find(
     """
     from rankad import RankAD
     from rankad.cli.whole_table import read_whole
-    from rankad.scoring.answers import AnswerColumns
-    from rankad.scoring.batches import explained, of_table
+    from rankad.scoring.batches import AnswerColumns, explained, of_table
+    from rankad.scoring.files import for_output, open_beside
     from rankad.scoring.loading import threads
 
     _check_outputs(table, out, model, as_json=as_json)
@@ -79,7 +79,11 @@ def find(
         _check_outputs(table, out, model, as_json=as_json)
         if out is not None:
             answers = _answers(whole, detector, p_values, columns, alpha)
-            _write(whole, out, detector, answers, neutralize=neutralize_formulas)
+            rows = for_output(whole.frame, out, whole.format, detector)
+            inputs = [] if table == "-" else [table]
+            how: dict[str, Any] = {"inputs": inputs, "neutralize_formulas": neutralize_formulas}
+            with open_beside(out, whole.format, whole.delimiter, **how) as writer:
+                writer.write(rows.hstack(answers))
         if model is not None:
             # The model file does not record how many threads fitted it.
             detector.detector_.n_jobs = None
@@ -119,7 +123,7 @@ class _Result(NamedTuple):
     def promise(self) -> str:
         """What the p-values mean."""
         return (
-            f"A p-value is the row's place among the {rows(self.n_rows)} of this table. At most "
+            f"A p-value is the row's place among the {counted(self.n_rows, 'row')} of this table. At most "
             f"{percent(self.alpha)} of them are alarms, and as many would be if none were an anomaly: how "
             f"many are is for you to see."
         )
@@ -136,32 +140,11 @@ def _most_suspicious(frame: pl.DataFrame, p_values: Floats, top: int) -> Rows:
     return Rows(frame[at], at + 1, p_values[at], p_values[at])
 
 
-def _write(
-    whole: WholeTable, out: str, detector: TableDetector, answers: pl.DataFrame, *, neutralize: bool
-) -> None:
-    """Write all rows with their answers."""
-    from rankad.io.files import as_numbers, open_output
-    from rankad.scoring.files import numbers_of, out_format, stays_text
-
-    format = out_format(out, whole.format)
-    frame = whole.frame if stays_text(whole.format, format) else as_numbers(whole.frame, numbers_of(detector))
-    with open_output(
-        out,
-        format=format,
-        # CSV keeps its delimiter.
-        delimiter=whole.delimiter if format == whole.format == "csv" else None,
-        inputs=[whole.name],
-        neutralize_formulas=neutralize,
-    ) as writer:
-        writer.write(frame.hstack(answers))
-
-
 def _answers(
     whole: WholeTable, detector: TableDetector, p_values: Floats, columns: AnswerColumns, alpha: float
 ) -> pl.DataFrame:
     """Return the new columns."""
-    from rankad.scoring.answers import reasons_of
-    from rankad.scoring.batches import Batch
+    from rankad.scoring.batches import Batch, reasons_of
 
     alarms = p_values <= alpha
     batch = Batch(whole.frame, p_values, p_values, 0, None)
@@ -196,7 +179,9 @@ def _print_text(result: _Result, *, in_full: bool) -> None:
             print_explained(screen, each, alpha)
     else:
         screen.print(rows_table(result.suspicious, alpha), "")
-    screen.print(f"{rows(result.n_rows)}, {alarms(result.n_alarms)} at {percent(alpha)}. {result.promise}")
+    screen.print(
+        f"{counted(result.n_rows, 'row')}, {alarms(result.n_alarms)} at {percent(alpha)}. {result.promise}"
+    )
     if out is None:
         screen.print(f"\nAll rows: rankad find {result.table} --out found.csv", soft_wrap=True)
     elif out != "-":

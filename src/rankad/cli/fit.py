@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankad._base.progress import told_to
-from rankad._base.wording import cell, count
+from rankad._base.wording import cell, count, counted
 from rankad.cli import options as opt
 from rankad.cli.console import console, facts_table, metered, plain_table
-from rankad.cli.messages import percent, promise, rows, size, to_json
+from rankad.cli.messages import percent, promise, size, to_json
 
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
@@ -113,7 +113,7 @@ def _print_text(
     name: str, model: Path, n_rows: int, detector: TableDetector, card: ModelCard, spent: float
 ) -> None:
     out = console()
-    out.print(f"Learned from {rows(n_rows)} of {name} in {spent:.1f} s.\n", soft_wrap=True)
+    out.print(f"Learned from {counted(n_rows, 'row')} of {name} in {spent:.1f} s.\n", soft_wrap=True)
     columns = plain_table("column", "used as", "how sure")
     encoder = detector.encoder_
     notes = {note.name: note for note in encoder.notes}
@@ -136,7 +136,7 @@ def _print_text(
     facts = facts_table()
     if card.n_trimmed:
         what = "kept from training" if card.parameters["trim"] == "auto" else "left out"
-        facts.add_row(what, f"{rows(card.n_trimmed)} that lie farthest from the others (--trim)")
+        facts.add_row(what, f"{counted(card.n_trimmed, 'row')} that lie farthest from the others (--trim)")
     if card.selection is not None and card.bandwidth is not None:
         facts.add_row(
             "selected",

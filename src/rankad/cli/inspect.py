@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankad._base.wording import cell, count, printable
+from rankad._base.wording import cell, count, counted, printable
 from rankad.cli import options as opt
 from rankad.cli.console import console, facts_table, plain_table
-from rankad.cli.messages import confidence, percent, rows, size, to_json
+from rankad.cli.messages import confidence, percent, size, to_json
 
 if TYPE_CHECKING:
     from rankad.modelfile import ModelCard
@@ -52,13 +52,14 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
     out, facts = console(), facts_table()
     inner = "" if card.detector in (card.kind, "RankAD") else f" of {card.detector}"
     facts.add_row("kind", f"{card.kind}{inner}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
-    learned = rows(card.n_rows)
+    learned = counted(card.n_rows, "row")
     if card.n_trimmed:
         how = "kept from training" if card.parameters["trim"] == "auto" else "left out"
         learned += f", {count(card.n_trimmed)} of them {how} as suspects"
     facts.add_row("learned from", learned)
     facts.add_row(
-        "compares with", f"{rows(card.n_calibrating)}, {_CALIBRATIONS[card.calibration]} ({card.calibration})"
+        "compares with",
+        f"{counted(card.n_calibrating, 'row')}, {_CALIBRATIONS[card.calibration]} ({card.calibration})",
     )
     facts.add_row("scores by", _scores_by(card))
     explains = "yes" if card.holds_rows else "no: it was saved without rows"
@@ -90,11 +91,11 @@ def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
 def _scores_by(card: ModelCard) -> str:
     scaling = f"{card.scaling or 'no further'} scaling"
     if card.radius is not None:
-        return f"how many of {rows(card.n_training)} are within {card.radius:.3g}, {scaling}"
+        return f"how many of {counted(card.n_training, 'row')} are within {card.radius:.3g}, {scaling}"
     if card.bandwidth is None:
-        return f"the {count(card.n_neighbors or 0)} nearest of {rows(card.n_training)}, {scaling}"
+        return f"the {count(card.n_neighbors or 0)} nearest of {counted(card.n_training, 'row')}, {scaling}"
     chosen = f" (best of {count(len(card.selection.C))} settings)" if card.selection is not None else ""
-    near = f"; the nearest of {rows(card.n_near)}" if card.n_near else ""
+    near = f"; the nearest of {counted(card.n_near, 'row')}" if card.n_near else ""
     mixture = f"; a mixture of {count(card.n_gaussians)} Gaussians" if card.n_gaussians else ""
     kernel = f"{count(card.n_landmarks)} landmarks, {scaling}, kernel width {card.bandwidth:.3g}{chosen}"
     return f"{kernel}{near}{mixture}"

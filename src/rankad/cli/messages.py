@@ -27,15 +27,6 @@ def percent(share: float) -> str:
     return wording.percent(share).replace("\xa0", "")
 
 
-def rows(n: int) -> str:
-    """Write a number of rows.
-
-    >>> rows(1), rows(2000)
-    ('1 row', '2,000 rows')
-    """
-    return counted(n, "row")
-
-
 def size(n_bytes: int) -> str:
     """Write the size of a file.
 
@@ -72,8 +63,8 @@ def summary(verdict: Verdict) -> str:
     expected, span = verdict.expected, verdict.usual
     about = count(round(expected)) if expected >= 10 else cell(float(f"{expected:.2g}"))
     return (
-        f"{rows(verdict.n_rows)}, {alarms(verdict.n_alarms)} at {percent(verdict.alpha)}. If all rows were "
-        f"normal, there would be about {about} (usually {count(span.low)} to {count(span.high)})."
+        f"{counted(verdict.n_rows, 'row')}, {alarms(verdict.n_alarms)} at {percent(verdict.alpha)}. If all "
+        f"rows were normal, there would be about {about} (usually {count(span.low)} to {count(span.high)})."
     )
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankad._base.files import is_stream
-from rankad._base.wording import cell
+from rankad._base.wording import cell, counted
 from rankad.cli import options as opt
 from rankad.cli.console import console, metered, print_verdict, rows_table
-from rankad.cli.messages import alarms, percent, rows, summary, to_json, verdict_json
+from rankad.cli.messages import alarms, percent, summary, to_json, verdict_json
 
 if TYPE_CHECKING:
     from rankad.scoring.files import ScoredFile
@@ -138,15 +138,13 @@ def _print_text(scored: ScoredFile) -> None:
         out.print(summary(scored.verdict.overall))
     else:
         out.print(
-            f"{rows(scored.n_rows)}, {alarms(scored.n_alarms)} with a false discovery rate of "
+            f"{counted(scored.n_rows, 'row')}, {alarms(scored.n_alarms)} with a false discovery rate of "
             f"{percent(plan.fdr)}: of these, no more than {cell(_expected(scored), 2)} are expected "
             f"to be false."
         )
     if scored.n_strange:
-        verb = "has" if scored.n_strange == 1 else "have"
-        out.print(
-            f"{rows(scored.n_strange)} {verb} a cell such as no normal row had; rankad explain names it."
-        )
+        strange = counted(scored.n_strange, "row") + (" has" if scored.n_strange == 1 else " have")
+        out.print(f"{strange} a cell such as no normal row had; rankad explain names it.")
     if plan.out is None:
         command = f"rankad score {plan.table} --model {plan.model} --out scored.csv"
         out.print(f"\nAll rows: {command}", soft_wrap=True)

@@ -85,8 +85,7 @@ def open_table(
     path : str or path
         The file, ``-`` for standard input. CSV and JSON may be compressed by gzip or zstd.
     format : {"csv", "tsv", "jsonl", "json", "parquet", "arrow", "npy", "npz", "excel"} or None
-        None: by the name or, if that has no known suffix, the first bytes. Both kinds of JSON may be one
-        object per line, or an array of objects.
+        None: by the suffix or else the first bytes. JSON may be one object per line, or an array of them.
     batch_bytes : int
         Size of a batch; no row of CSV or JSON may be longer.
     start : mapping or None
@@ -101,12 +100,8 @@ def open_table(
     Returns
     -------
     TableReader
-        Columns of CSV are text, exactly as in the file; `as_numbers` converts them to numbers.
-
-    Raises
-    ------
-    TableError
-        Here or while iterating, if the table cannot be read.
+        Columns of CSV are text, exactly as in the file. Here or while iterating, a table that cannot be read
+        raises `TableError`.
 
     Examples
     --------

@@ -18,18 +18,9 @@ _NO_NUMBERS = [*MISSING, "+nan", "-nan"]
 def read_numbers(series: pl.Series) -> Floats:
     """Return a column as float64, NaN where a value is missing or not a number.
 
-    Parameters
-    ----------
-    series : polars Series of shape (n,)
-        Numbers, booleans, durations (in seconds) or text. In text, an empty cell, NA, N/A, NaN, null and
-        None are missing values; `unread` returns the other cells that could not be read.
+    The column holds numbers, booleans, durations (in seconds) or text. In text, an empty cell, NA, N/A, NaN,
+    null and None are missing values; `unread` returns the other cells that could not be read.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
     >>> read_numbers(pl.Series("a", ["1.5", " -2", "NA", None]))
     array([ 1.5, -2. ,  nan,  nan])
     """

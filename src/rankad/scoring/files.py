@@ -26,8 +26,7 @@ from rankad.io.reader import Position, TableReader
 from rankad.io.suffixes import format_of
 from rankad.modelfile import read_card
 from rankad.scoring import batches
-from rankad.scoring.answers import AnswerColumns, reasons_of
-from rankad.scoring.batches import Batch, ExplainedRow, MostAbnormal, Progress, of_table, scan, show_nothing
+from rankad.scoring.batches import AnswerColumns, Batch, ExplainedRow, Progress, scan, show_nothing
 from rankad.scoring.loading import load_for
 from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.judging import TableVerdict, Watch
@@ -38,28 +37,7 @@ _DELIMITED = ("csv", "tsv")
 
 @dataclass(frozen=True)
 class ScorePlan:
-    """What to score, and how.
-
-    Attributes
-    ----------
-    table : str
-        A path, or - for standard input.
-    model : Path
-    out : str or None
-        A path, - for standard output, None to write no rows.
-    alpha, fdr : float or None
-        The false-alarm rate, by default the model's; or the false discovery rate.
-    alarms_only, sort, resume : bool
-        Write alarms only; most abnormal rows first; continue an interrupted run.
-    reasons : bool
-        Whether to add a column with the reasons of alarms.
-    prefix : str
-        Of the names of the new columns.
-    neutralize_formulas : bool
-        Whether to put a single quote before text that a spreadsheet would take for a formula.
-    format, delimiter, encoding, sheet : str or None
-        How the table is read: see `rankad.io.files.open_table`.
-    """
+    """The arguments of `score_file`."""
 
     table: str
     model: Path
@@ -183,8 +161,10 @@ def score_file(
     notify : callable, optional
         Called with a sentence when an interrupted run is resumed.
     **options
-        The other attributes of `ScorePlan`: alpha, fdr, alarms_only, sort, resume, reasons, prefix,
-        neutralize_formulas, format, delimiter, encoding, sheet.
+        Which rows are alarms: `alpha`, by default the model's, or `fdr`, a false discovery rate. What is
+        written: `alarms_only`, `sort` (most abnormal first), `reasons` (why alarms are some), `prefix` of the
+        new columns, `neutralize_formulas`; `resume` continues an interrupted run. How the table is read:
+        `format`, `delimiter`, `encoding`, `sheet`.
 
     Returns
     -------
@@ -206,7 +186,7 @@ def score_file(
     with ExitStack() as stack:
         reader = stack.enter_context(plan.open())
         batches.warn_of_unused(reader)
-        with of_table(reader.name):
+        with batches.of_table(reader.name):
             columns = AnswerColumns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
             detector = load_for(plan.model, reader.columns, n_jobs)
         detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
@@ -217,7 +197,7 @@ def score_file(
         if plan.fdr is None:
             _warn_if_silent(detector)
         if plan.out is None:
-            most = MostAbnormal(_N_SHOWN)
+            most = batches.MostAbnormal(_N_SHOWN)
             for batch in scan(stack.enter_context(plan.ahead(reader)), detector, progress=progress):
                 scored.add(batch)
                 most.add(batch)
@@ -248,11 +228,27 @@ def _warn_if_silent(detector: TableDetector) -> None:
     detector.predict(dict.fromkeys(detector.feature_names_in_.tolist(), pl.Series([], dtype=pl.Float64)))
 
 
-def out_format(out: str, table_format: str) -> str | None:
-    """Return the format by the name of the file; of a pipe, by that of the table."""
+def open_beside(out: str, table_format: str, delimiter: str | None, **options: Any) -> TableWriter:
+    """Open an output in the format of its name, of a pipe in that of the table; CSV keeps its delimiter."""
+    format = _out_format(out, table_format)
+    return open_output(
+        out, format=format, delimiter=delimiter if format == table_format == "csv" else None, **options
+    )
+
+
+def _out_format(out: str, table_format: str) -> str | None:
     if out == "-" or is_stream(out):
         return table_format if table_format in ("tsv", "jsonl") else "csv"
     return format_of(out)
+
+
+def for_output(
+    frame: pl.DataFrame, out: str, table_format: str, detector: TableDetector, rows_before: int = 0
+) -> pl.DataFrame:
+    """Return rows as they are written: text stays as it is from CSV to CSV, elsewhere numbers are numbers."""
+    if table_format not in _DELIMITED or _out_format(out, table_format) in _DELIMITED:
+        return frame
+    return as_numbers(frame, numbers_of(detector), rows_before=rows_before)
 
 
 def _by_offset(reader: TableReader) -> bool:
@@ -274,7 +270,6 @@ def _checked_state(plan: ScorePlan, writer: TableWriter, digest: BeginningDigest
 
 def _writer(plan: ScorePlan, reader: TableReader, scored: ScoredFile) -> TableWriter:
     assert plan.out is not None
-    format = out_format(plan.out, reader.format)
     fingerprint = None
     if plan.resume:
         fingerprint = {
@@ -289,21 +284,15 @@ def _writer(plan: ScorePlan, reader: TableReader, scored: ScoredFile) -> TableWr
             "prefix": plan.prefix,
             "neutralize formulas": plan.neutralize_formulas,
         } | plan.reading
-    return open_output(
+    return open_beside(
         plan.out,
-        format=format,
-        # CSV keeps its delimiter.
-        delimiter=reader.delimiter if format == reader.format == "csv" else None,
+        reader.format,
+        reader.delimiter,
         inputs=[plan.model] if plan.table == "-" else [plan.table, plan.model],
         resume=plan.resume,
         fingerprint=fingerprint,
         neutralize_formulas=plan.neutralize_formulas,
     )
-
-
-def stays_text(format: str, written: str | None) -> bool:
-    """Return whether text of a table is written as it is; in other formats, numbers should be numbers."""
-    return format not in _DELIMITED or written in _DELIMITED
 
 
 def numbers_of(detector: TableDetector) -> list[str]:
@@ -321,15 +310,14 @@ def _write(
     progress: Progress,
     digest: BeginningDigest | None,
 ) -> None:
-    plan, numbers = scored.plan, numbers_of(detector)
+    plan, out = scored.plan, scored.plan.out or "-"
     # Copy the lines of CSV to CSV, unless rows are chosen or reordered, or cells may need quotes.
     copies = reader.delimiter is not None and reader.delimiter == writer.delimiter
     copies = copies and not (plan.alarms_only or plan.sort or plan.reasons or plan.neutralize_formulas)
-    as_text = stays_text(reader.format, out_format(plan.out or "-", reader.format))
     kept: list[pl.DataFrame] = []
     n_bytes, wrote = 0, writer.position is not None
     if copies:
-        reader.numbers = numbers
+        reader.numbers = numbers_of(detector)
 
     def put(frame: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, Any]) -> None:
         if lines is None:
@@ -347,11 +335,13 @@ def _write(
         for batch in scan(ahead, detector, progress=progress):
             alarms = scored.add(batch)
             reasons = (
-                reasons_of(detector, batch, alarms, scored.n_alarms, scored.level) if plan.reasons else ()
+                batches.reasons_of(detector, batch, alarms, scored.n_alarms, scored.level)
+                if plan.reasons
+                else ()
             )
             frame, lines = columns.of(batch, alarms, reasons), batch.lines if copies else None
             if lines is None:
-                rows = batch.frame if as_text else as_numbers(batch.frame, numbers, rows_before=batch.first)
+                rows = for_output(batch.frame, out, reader.format, detector, batch.first)
                 frame = rows.hstack(frame)
             if plan.alarms_only:
                 frame = frame.filter(pl.Series(alarms))
