@@ -79,8 +79,6 @@ def _print(result: _Result, usual: Span) -> None:
         out.print("That is more than chance explains: these rows are not like those it was learned from.")
     if n_alarms < usual.low:
         out.print("That is fewer than chance explains: were these rows among those it was learned from?")
-    facts = facts_table()
-    facts.add_row("promised before", promise(result.promise_before) + ".")
-    facts.add_row("promised now", promise(result.promise) + ".")
-    out.print("", facts, "")
+    before, now = (f"{promise(bound)}." for bound in (result.promise_before, result.promise))
+    out.print("", facts_table([("promised before", before), ("promised now", now)]), "")
     out.print(f"Saved {result.model}, which compares with these {counted(result.rows, 'row')} from now on.")

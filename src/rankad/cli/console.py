@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +57,12 @@ def plain_table(*headers: str, right: tuple[str, ...] = ()) -> Table:
     return table
 
 
-def facts_table() -> Table:
-    """Return a table of two columns without headers."""
+def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """Return a table of names and facts, without headers."""
     table = plain_table("", "")
     table.show_header = False
+    for name, fact in facts:
+        table.add_row(name, fact)
     return table
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ COLUMNS = tuple(
 )
 _MODES, _SPEEDS = ("steady", "eco", "boost"), {"steady": 1450.0, "eco": 1100.0, "boost": 1800.0}
 
-Row = dict[str, object]
+Row = dict[str, Any]
 
 
 class Planted(NamedTuple):
@@ -56,9 +56,10 @@ def make_example(n_normal: int = 2_000, n_new: int = 500, seed: int = 0) -> Exam
     new = [_reading(rng, f"R{at:05d}") for at in range(n_normal + 1, n_normal + n_new + 1)]
     planted = []
     places = np.sort(rng.choice(n_new, size=len(_FAULTS), replace=False)).tolist()
-    for at, fault in zip(places, rng.permutation(len(_FAULTS)).tolist(), strict=True):
-        new[at] = _faulty(rng, new[at], _FAULTS[fault])
-        planted.append(Planted(at + 1, _FAULTS[fault]))
+    for at, number in zip(places, rng.permutation(len(_FAULTS)).tolist(), strict=True):
+        fault = list(_FAULTS)[number]
+        new[at] = _faulty(rng, new[at]["reading"], fault)
+        planted.append(Planted(at + 1, fault))
     return Example(normal, new, planted)
 
 
@@ -85,33 +86,36 @@ def _reading(rng: np.random.Generator, name: str, mode: str | None = None) -> Ro
     }
 
 
-_WORN = "worn impeller: power too high for its flow and pressure, though usual by itself"
-_BLOCKED = "blocked pipe: flow too low for its speed, though usual by itself"
-_CLOSED = "valve said to be closed, but water flows as if it were open"
-_SHAKING = "vibration far out of range"
-_HOT = "bearing too hot for the load"
-_MODE = "a mode never seen before"
-_GONE = "the pressure sensor sends nothing"
-_FAULTS = (_WORN, _BLOCKED, _CLOSED, _SHAKING, _HOT, _MODE, _GONE)
+# Each fault with the mode of the pump and the cells that it changes.
+_FAULTS: dict[str, tuple[str, Callable[[Row], Row]]] = {
+    "worn impeller: power too high for its flow and pressure, though usual by itself": (
+        "eco",
+        lambda row: {
+            "power_kw": round(2.2 * row["power_kw"], 2),
+            "bearing_c": round(31.0 + 2.1 * (2.2 * row["power_kw"]), 1),
+        },
+    ),
+    "blocked pipe: flow too low for its speed, though usual by itself": (
+        "steady",
+        lambda row: {"flow_m3h": round(0.75 * row["flow_m3h"], 2)},
+    ),
+    "valve said to be closed, but water flows as if it were open": (
+        "steady",
+        lambda row: {"valve_open": "false"},
+    ),
+    "vibration far out of range": ("steady", lambda row: {"vibration_mms": 9.4}),
+    "bearing too hot for the load": ("steady", lambda row: {"bearing_c": round(row["bearing_c"] + 21, 1)}),
+    "a mode never seen before": ("steady", lambda row: {"mode": "bypass"}),
+    "the pressure sensor sends nothing": ("steady", lambda row: {"pressure_bar": None}),
+}
 
 
-def _faulty(rng: np.random.Generator, row: Row, fault: str) -> Row:
-    name = str(row["reading"])
-    row = _reading(rng, name, "eco" if fault == _WORN else "steady")
+def _faulty(rng: np.random.Generator, name: str, fault: str) -> Row:
+    mode, change = _FAULTS[fault]
+    row = _reading(rng, name, mode)
     while row["valve_open"] == "false" or row["vibration_mms"] is None:
-        row = _reading(rng, name, str(row["mode"]))
-    if fault == _WORN:
-        power = 2.2 * float(str(row["power_kw"]))
-        row |= {"power_kw": round(power, 2), "bearing_c": round(31.0 + 2.1 * power, 1)}
-    changes: dict[str, Row] = {
-        _BLOCKED: {"flow_m3h": round(0.75 * float(str(row["flow_m3h"])), 2)},
-        _CLOSED: {"valve_open": "false"},
-        _SHAKING: {"vibration_mms": 9.4},
-        _HOT: {"bearing_c": round(float(str(row["bearing_c"])) + 21, 1)},
-        _MODE: {"mode": "bypass"},
-        _GONE: {"pressure_bar": None},
-    }
-    return row | changes.get(fault, {})
+        row = _reading(rng, name, mode)
+    return row | change(row)
 
 
 def as_csv(rows: Sequence[Row]) -> str:

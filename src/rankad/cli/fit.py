@@ -133,18 +133,15 @@ def _print_text(
             f"which name the option that settles it. To confirm: {_confirming(encoder.notes)}\n",
             soft_wrap=True,
         )
-    facts = facts_table()
+    facts = []
     if card.n_trimmed:
         what = "kept from training" if card.parameters["trim"] == "auto" else "left out"
-        facts.add_row(what, f"{counted(card.n_trimmed, 'row')} that lie farthest from the others (--trim)")
+        facts.append((what, f"{counted(card.n_trimmed, 'row')} that lie farthest from the others (--trim)"))
     if card.selection is not None and card.bandwidth is not None:
-        facts.add_row(
-            "selected",
-            f"{card.scaling or 'no further'} scaling, kernel width {card.bandwidth:.3g}; best of "
-            f"{count(len(card.selection.C))} settings tried",
-        )
-    facts.add_row(f"at {percent(card.alpha)}", promise(detector.false_alarm_bound()) + ".")
-    out.print(facts, "")
+        kernel = f"{card.scaling or 'no further'} scaling, kernel width {card.bandwidth:.3g}"
+        facts.append(("selected", f"{kernel}; best of {count(len(card.selection.C))} settings tried"))
+    facts.append((f"at {percent(card.alpha)}", promise(detector.false_alarm_bound()) + "."))
+    out.print(facts_table(facts), "")
     out.print(f"Saved {model} ({size(card.n_bytes)}).")
     out.print(f"Next: rankad score NEW_TABLE --model {model}", soft_wrap=True)
 

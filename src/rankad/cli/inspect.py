@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -49,43 +49,37 @@ def inspect(
 
 
 def _print(model: Path, card: ModelCard, bounds: list[FalseAlarmBound]) -> None:
-    out, facts = console(), facts_table()
-    inner = "" if card.detector in (card.kind, "RankAD") else f" of {card.detector}"
-    facts.add_row("kind", f"{card.kind}{inner}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}")
-    learned = counted(card.n_rows, "row")
+    out, learned = console(), counted(card.n_rows, "row")
     if card.n_trimmed:
         how = "kept from training" if card.parameters["trim"] == "auto" else "left out"
         learned += f", {count(card.n_trimmed)} of them {how} as suspects"
-    facts.add_row("learned from", learned)
-    facts.add_row(
-        "compares with",
-        f"{counted(card.n_calibrating, 'row')}, {_CALIBRATIONS[card.calibration]} ({card.calibration})",
-    )
-    facts.add_row("scores by", _scores_by(card))
+    inner = "" if card.detector in (card.kind, "RankAD") else f" of {card.detector}"
+    calibration = f"{_CALIBRATIONS[card.calibration]} ({card.calibration})"
     explains = "yes" if card.holds_rows else "no: it was saved without rows"
-    facts.add_row(
-        "explains", explains if card.detector == "RankAD" else f"no: {card.detector} gives no reasons"
-    )
+    facts = {
+        "kind": f"{card.kind}{inner}, saved {card.saved:%Y-%m-%d %H:%M} UTC, {size(card.n_bytes)}",
+        "learned from": learned,
+        "compares with": f"{counted(card.n_calibrating, 'row')}, {calibration}",
+        "scores by": _scores_by(card),
+        "explains": explains if card.detector == "RankAD" else f"no: {card.detector} gives no reasons",
+    }
     out.print(str(model), style="bold")
-    out.print(facts, "")
+    out.print(facts_table(facts.items()), "")
     promises = plain_table("false alarms asked for", "at most", "")
     for bound in bounds:
         default = " (the model's default)" if bound.alpha == card.alpha else ""
         most = percent(bound.bound) if bound.bound > 0 else "no alarm possible"
-        promises.add_row(
-            percent(bound.alpha) + default, most, f"with {confidence(bound)}" if bound.bound else ""
-        )
+        sure = f"with {confidence(bound)}" if bound.bound else ""
+        promises.add_row(percent(bound.alpha) + default, most, sure)
     out.print(promises, "")
     _print_columns(card)
-    changed, details = _changed(card), facts_table()
-    if changed:
-        details.add_row("parameters", ", ".join(f"{name}={value!r}" for name, value in changed.items()))
-    details.add_row("versions", ", ".join(f"{name} {version}" for name, version in card.versions.items()))
-    details.add_row("rows sha256", card.training_sha256)
-    details.add_row("model sha256", card.sha256)
-    for note in card.notes:
-        details.add_row("note", note)
-    out.print(details)
+    details = [("parameters", changed)] if (changed := _changed(card)) else []
+    details += [
+        ("versions", ", ".join(f"{name} {version}" for name, version in card.versions.items())),
+        ("rows sha256", card.training_sha256),
+        ("model sha256", card.sha256),
+    ]
+    out.print(facts_table(details + [("note", note) for note in card.notes]))
 
 
 def _scores_by(card: ModelCard) -> str:
@@ -115,9 +109,10 @@ def _print_columns(card: ModelCard) -> None:
     out.print(table, "")
 
 
-def _changed(card: ModelCard) -> dict[str, Any]:
+def _changed(card: ModelCard) -> str:
     """Return the parameters that differ from the defaults."""
     import rankad
 
     defaults = getattr(rankad, card.detector)().get_params()
-    return {name: value for name, value in card.parameters.items() if value != defaults.get(name)}
+    changed = {name: value for name, value in card.parameters.items() if value != defaults.get(name)}
+    return ", ".join(f"{name}={value!r}" for name, value in changed.items())

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from queue import Empty, Full, Queue
-from threading import Event, Thread
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import polars as pl
 
 from rankad.io.reader import Position, TableReader
-
-# How often a waiting thread checks whether the reader was closed, in seconds.
-_POLL_SECONDS = 0.1
 
 
 class _Batch(NamedTuple):
@@ -34,11 +29,8 @@ class ReadAhead(TableReader):
         self.total, self.unit, self.rows = reader.total, reader.unit, reader.rows
         self.delimiter, self.unused, self.compressed = reader.delimiter, reader.unused, reader.compressed
         self.typed = reader.typed
-        # One batch waits while another is parsed: memory stays small.
-        self._ready: Queue[_Batch | BaseException | None] = Queue(1)
-        self._closed = Event()
-        self._thread = Thread(target=self._read, daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(1)
+        self._next: Future[_Batch | None] | None = self._thread.submit(self._read)
 
     @property
     def done(self) -> int:
@@ -50,42 +42,22 @@ class ReadAhead(TableReader):
         """Where the next batch begins."""
         return self._position
 
-    def _read(self) -> None:
-        last: BaseException | None = None
-        try:
-            for frame in self._reader:
-                batch = _Batch(frame, self._reader.lines, self._reader.position, self._reader.done)
-                if not self._put(batch):
-                    return
-        except BaseException as error:
-            last = error
-        self._put(last)
-
-    def _put(self, item: _Batch | BaseException | None) -> bool:
-        """Wait until there is room; return False if the reader was closed."""
-        while not self._closed.is_set():
-            try:
-                self._ready.put(item, timeout=_POLL_SECONDS)
-            except Full:
-                continue
-            return True
-        return False
+    def _read(self) -> _Batch | None:
+        frame = next(self._reader, None)
+        if frame is None:
+            return None
+        return _Batch(frame, self._reader.lines, self._reader.position, self._reader.done)
 
     def _next_batch(self) -> pl.DataFrame | None:
-        if self._closed.is_set():
-            return None
-        batch = self._ready.get()
-        if isinstance(batch, BaseException):
-            raise batch
+        batch = None if self._next is None else self._next.result()
         if batch is None:
             return None
-        self.lines, self._position, self._done = batch.lines, batch.position, batch.done
+        self._next = self._thread.submit(self._read)
+        self.lines, self._position, self._done = batch[1:]
         return batch.frame
 
     def close(self) -> None:
         """Stop the thread and close the file."""
-        self._closed.set()
-        with suppress(Empty):
-            self._ready.get_nowait()
-        self._thread.join()
+        self._next = None
+        self._thread.shutdown()
         self._reader.close()

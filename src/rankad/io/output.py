@@ -16,11 +16,13 @@ import polars as pl
 from rankad._base.files import check_output, is_stream, naming
 from rankad.io.destinations import Destination, NewFile, Pipe, ResumableFile
 from rankad.io.errors import TableError, blamed_on, imported, shown
-from rankad.io.formulas import without_formulas
+from rankad.io.numbers import is_text
 from rankad.io.suffixes import compression_of, format_of
 
 _TEXT = ("csv", "tsv", "jsonl")
 _COLUMNAR = ("parquet", "arrow")
+# How a formula may begin in a spreadsheet, with skipped characters; the last four are full-width.
+_BEGINS = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
 
 
 class TableWriter(ABC):
@@ -134,8 +136,7 @@ def open_output(
     fingerprint : JSON-able
         With `resume`: what the output depends on. It must be the same in the resumed run.
     neutralize_formulas : bool
-        Put a single quote before text that a spreadsheet would take for a formula: see
-        `rankad.io.formulas`. For CSV and TSV.
+        Put a single quote before text that a spreadsheet would take for a formula. For CSV and TSV.
 
     Examples
     --------
@@ -304,3 +305,25 @@ def _compressed(destination: Destination, compression: str | None) -> IO[bytes]:
         zstandard = imported("zstandard", needed)
         return cast(IO[bytes], zstandard.ZstdCompressor().stream_writer(destination.file, closefd=False))
     return destination.file
+
+
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put a single quote before cells and column names that a spreadsheet would take for formulas.
+
+    Numbers are unchanged, also signed ones and those in text.
+
+    >>> without_formulas(pl.DataFrame({"=a": ["=1+1", "-5", "-x", None], "b": [-1, 2, 3, 4]})).to_dict(
+    ...     as_series=False
+    ... )
+    {"'=a": ["'=1+1", '-5', "'-x", None], 'b': [-1, 2, 3, 4]}
+    """
+    names = pl.Series(frame.columns, dtype=pl.String)
+    texts = [name for name, kind in frame.schema.items() if is_text(kind)]
+    cells = frame.with_columns(_neutral(frame[name].cast(pl.String)) for name in texts)
+    return cells.rename(dict(zip(names, _neutral(names), strict=True)))
+
+
+def _neutral(text: pl.Series) -> pl.Series:
+    number = text.str.strip_chars().cast(pl.Float64, strict=False).is_not_null()
+    odd = (text.str.contains(_BEGINS) & ~number).fill_null(False)
+    return ("'" + text).zip_with(odd, text).alias(text.name) if odd.any() else text
