@@ -116,7 +116,7 @@ def test_a_run_that_goes_on_judges_all_rows_and_says_which_it_compared(
     said = call(capsys, *command)
     assert said.out.startswith("All rows are alarms, at a false-alarm rate of 5%.\n")
     assert "chiefly in column bearing_c" in said.out
-    assert "Columns were compared by the rows of this run alone" in said.out
+    assert "Columns were compared on the rows of this run only" in said.out
     assert "120 rows, 120 alarms at 5%." in " ".join(said.out.split())
 
 
@@ -183,7 +183,7 @@ def test_a_table_without_rows_has_a_column_of_reasons(files, capsys, tmp_path, s
 def test_reasons_take_a_model_with_rows_and_a_free_name(files, without_rows, capsys, tmp_path):
     said = call(capsys, "score", files.new, "--model", without_rows, "--reasons")
     assert said.status == 1
-    assert "was saved without the rows that explanations take" in said.err
+    assert "was saved without the rows that explanations need" in said.err
     table = tmp_path / "taken.csv"
     read_text(files.new).with_columns(reason=pl.lit("x")).write_csv(table)
     said = call(capsys, "score", table, "--model", files.model, "--reasons")
@@ -223,7 +223,9 @@ def test_of_many_rows_of_one_id_the_first_are_explained_and_the_others_counted(f
     frame[:13].with_columns(reading=pl.lit("same")).write_csv(tmp_path / "same.csv")
     said = call(capsys, "explain", tmp_path / "same.csv", "--model", files.model, "--row", "same", "--json")
     assert [row["row"] for row in json.loads(said.out)] == list(range(1, 11))
-    assert said.err == "rankad: note: --row same: 3 more rows have this id; the first 10 are explained.\n"
+    assert (
+        said.err == "rankad: note: --row same: 3 more rows have this id; only the first 10 are explained.\n"
+    )
 
 
 def test_rows_that_are_not_there_are_told(files, capsys, tmp_path):

@@ -366,4 +366,4 @@ except ValueError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
-    assert "pip install 'rankad[excel]', or save the sheet as CSV" in done.stdout
+    assert "pip install 'rankad[excel]' to read it, or save the sheet as CSV" in done.stdout

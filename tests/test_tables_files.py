@@ -157,7 +157,7 @@ def test_very_wide_rows_have_their_cells_and_wrong_ones_are_found(tmp_path: Path
     assert whole(path).rows() == [tuple(plain), tuple(plain[::-1])]
     with path.open("a") as file:
         file.write(",".join(["1"] * row) + "\n")
-    with pytest.raises(TableError, match=rf"line 4: {row} cells where the header has {n}"):
+    with pytest.raises(TableError, match=rf"line 4: {row:,} cells where the header has {n:,}"):
         whole(path)
 
 

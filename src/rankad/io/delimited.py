@@ -119,7 +119,7 @@ class DelimitedReader(TableReader):
             if len(self.columns) == 1:
                 remedy = "The first line must name the columns: remove titles and comments above it"
             return (
-                f"{counted(cells, 'cell')} where the header has {len(self.columns)} (delimiter "
+                f"{counted(cells, 'cell')} where the header has {len(self.columns):,} (delimiter "
                 f"{self.delimiter!r}). {remedy}, or give the right delimiter (--delimiter)."
             )
         return (

@@ -27,10 +27,9 @@ from rankad.io.parquet import ParquetReader
 from rankad.io.reader import Start
 from rankad.io.reader import TableReader as TableReader
 from rankad.io.streams import ByteStream
-from rankad.io.suffixes import format_of
+from rankad.io.suffixes import SUFFIXES, format_of
 from rankad.io.text_encodings import Recoder, checked_encoding, encoding_by_mark
 
-FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "npy", "npz", "excel")
 _TEXT = ("csv", "tsv", "jsonl", "json")
 
 # Larger batches do not fit the processor's caches: 8 MiB are parsed faster than 32.
@@ -182,8 +181,8 @@ def _check_use(name: str, format: str, encoding: str | None, sheet: str | None) 
 
 
 def _check(format: str | None, batch_bytes: int, delimiter: str | None) -> None:
-    if format is not None and format not in FORMATS:
-        raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    if format is not None and format not in SUFFIXES:
+        raise TableError(f"format must be one of {', '.join(SUFFIXES)}, got {format!r}.")
     if batch_bytes < _LEAST_BATCH_BYTES:
         raise TableError(f"batch_bytes must be {_LEAST_BATCH_BYTES} or more, got {batch_bytes}.")
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0'):

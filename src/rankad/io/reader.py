@@ -26,24 +26,17 @@ class TableReader(ABC):
 
     Attributes
     ----------
-    name : str
-        Of the file, for messages.
-    format : str
-        One of "csv", "tsv", "jsonl" (arrays of objects, too), "parquet", "arrow", "npy", "npz", "excel".
+    name, format : str
+        The file, for messages, and "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz" or "excel".
     columns : list of str
-        Names of the columns, the same in every batch.
     delimiter : str or None
-        Between the cells of CSV.
-    total : int or None
-        Size of the table in `unit`, None if unknown (standard input).
-    unit : str
-        "bytes" or "rows", of `total` and `done`.
+        Of CSV.
+    total, done : int or None
+        Size of the table, None if unknown, and how much has been read; in `unit`, "bytes" or "rows".
     compressed : bool
         Whether offsets in `position` count other bytes than the file's: decompressed or recoded ones.
-    rows : int
-        Rows returned so far, including those before the start.
-    rows_before : int
-        Rows before the last batch, to number its rows in messages.
+    rows, rows_before : int
+        Rows returned so far, including those before the start, and those before the last batch.
     typed : bool
         Whether columns have types. In CSV all cells are text.
     unused : sequence of str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-_SUFFIXES = {
+SUFFIXES = {
     "csv": ".csv",
     "tsv": ".tsv .tab",
     "jsonl": ".jsonl .ndjson",
@@ -15,7 +15,7 @@ _SUFFIXES = {
     "npz": ".npz",
     "excel": ".xlsx .xlsm .xls",
 }
-_FORMATS = {suffix: format for format, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+_FORMATS = {suffix: format for format, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
