@@ -326,7 +326,7 @@ def test_rows_can_be_named(files, odd, capsys, monkeypatch):
 def test_a_model_without_rows_says_that_it_cannot_explain(files, without_rows, capsys):
     said = call(capsys, "explain", files.new, "--model", without_rows)
     assert said.status == 1
-    assert "saved without the rows that explanations take" in said.err
+    assert "saved without the rows that explanations need" in said.err
 
 
 # ----------------------------------------------------------------------------------------------------- report

@@ -35,7 +35,7 @@ def test_too_little_memory_is_refused_at_once(name, option, command, tmp_path):
     given = ["t.csv", *([] if command == "inspect" else ["--model", "m.rankad"])]
     done = ran(name, 400_000_000, command, *given)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("rankad: this process may have 381 MiB")
+    assert done.stderr.startswith("rankad: this process is limited to 381 MiB")
     assert option in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 __all__ = [
     "as_typed",
     "cell",
@@ -124,8 +122,9 @@ def plain(value: Any, digits: int = 4) -> str:
     >>> plain(1.5e-9), plain(-1e300), plain("blue"), plain(""), plain([1.5, None])
     ('1.5e-9', '−1e300', 'blue', '(empty)', '1.5, missing')
     """
-    if isinstance(value, np.generic):
-        value = value.item()
+    # Scalars and arrays of NumPy, which is not imported here: the command must start fast.
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if value is None:
         return "missing"
     if isinstance(value, bool):
@@ -137,7 +136,7 @@ def plain(value: Any, digits: int = 4) -> str:
         return _number(float(value), digits)
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {plain(part, digits)}" for key, part in value.items())
-    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return ", ".join(plain(part, digits) for part in value)
     text = str(value)
     return (text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") or "(empty)"
