@@ -86,32 +86,28 @@ def _reading(rng: np.random.Generator, name: str, mode: str | None = None) -> Ro
     }
 
 
-# Each fault with the mode of the pump and the cells that it changes.
-_FAULTS: dict[str, tuple[str, Callable[[Row], Row]]] = {
-    "worn impeller: power too high for its flow and pressure, though usual by itself": (
-        "eco",
-        lambda row: {
-            "power_kw": round(2.2 * row["power_kw"], 2),
-            "bearing_c": round(31.0 + 2.1 * (2.2 * row["power_kw"]), 1),
-        },
-    ),
-    "blocked pipe: flow too low for its speed, though usual by itself": (
-        "steady",
-        lambda row: {"flow_m3h": round(0.75 * row["flow_m3h"], 2)},
-    ),
-    "valve said to be closed, but water flows as if it were open": (
-        "steady",
-        lambda row: {"valve_open": "false"},
-    ),
-    "vibration far out of range": ("steady", lambda row: {"vibration_mms": 9.4}),
-    "bearing too hot for the load": ("steady", lambda row: {"bearing_c": round(row["bearing_c"] + 21, 1)}),
-    "a mode never seen before": ("steady", lambda row: {"mode": "bypass"}),
-    "the pressure sensor sends nothing": ("steady", lambda row: {"pressure_bar": None}),
+def _worn(row: Row) -> Row:
+    power = 2.2 * row["power_kw"]
+    return {"power_kw": round(power, 2), "bearing_c": round(31.0 + 2.1 * power, 1)}
+
+
+# Each fault with the cells that it changes.
+_FAULTS: dict[str, Callable[[Row], Row]] = {
+    "worn impeller: power too high for its flow and pressure, though usual by itself": _worn,
+    "blocked pipe: flow too low for its speed, though usual by itself": lambda row: {
+        "flow_m3h": round(0.75 * row["flow_m3h"], 2)
+    },
+    "valve said to be closed, but water flows as if it were open": lambda row: {"valve_open": "false"},
+    "vibration far out of range": lambda row: {"vibration_mms": 9.4},
+    "bearing too hot for the load": lambda row: {"bearing_c": round(row["bearing_c"] + 21, 1)},
+    "a mode never seen before": lambda row: {"mode": "bypass"},
+    "the pressure sensor sends nothing": lambda row: {"pressure_bar": None},
 }
 
 
 def _faulty(rng: np.random.Generator, name: str, fault: str) -> Row:
-    mode, change = _FAULTS[fault]
+    change = _FAULTS[fault]
+    mode = "eco" if change is _worn else "steady"
     row = _reading(rng, name, mode)
     while row["valve_open"] == "false" or row["vibration_mms"] is None:
         row = _reading(rng, name, mode)

@@ -64,17 +64,7 @@ class TableWriter(ABC):
             )
 
     def write_beside(self, lines: bytes, columns: list[str], added: pl.DataFrame) -> None:
-        """Append rows that are CSV text already, and more cells for each.
-
-        Parameters
-        ----------
-        lines : bytes
-            The reader's `lines`; its delimiter must be the writer's.
-        columns : list of str
-            Their columns.
-        added : polars DataFrame
-            Numbers and booleans, a row for each line.
-        """
+        """Append the reader's `lines` of CSV, with the same delimiter, and cells added to each."""
         raise TableError(f"{self._destination.name} does not take lines of text.")
 
     @abstractmethod
@@ -127,14 +117,12 @@ def open_output(
     format : {"csv", "tsv", "jsonl", "parquet", "arrow"} or None
         None: by the name; standard output is CSV.
     delimiter : str or None
-        Of CSV: a comma, of TSV a tab.
+        Of CSV, by default a comma; of TSV a tab.
     inputs : iterable of paths
         Files that must not be overwritten.
     resume : bool
         Keep what was committed in ``PATH.part`` if the run is interrupted, and continue from there if it
-        exists. For CSV and JSON lines that are not compressed.
-    fingerprint : JSON-able
-        With `resume`: what the output depends on. It must be the same in the resumed run.
+        exists and its `fingerprint` (JSON-able) is the same. For uncompressed CSV and JSON lines.
     neutralize_formulas : bool
         Put a single quote before text that a spreadsheet would take for a formula. For CSV and TSV.
 
