@@ -165,9 +165,9 @@ def open_output(
         else:
             destination = Pipe(path) if streams else NewFile(path, inputs)
     except OSError as error:
-        raise TableError(
-            f"Cannot write {path!r}: {error.strerror}." if error.strerror else str(error)
-        ) from error
+        if error.strerror is not None:
+            raise
+        raise TableError(str(error)) from error
     if format in _COLUMNAR:
         return _ColumnarWriter(destination, format)
     try:
