@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from rankad.cli.example import COLUMNS, make_example, write_table
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 
 _COMMAND = [sys.executable, "-c", "from rankad.cli import main; main()"]
 _GIB, _MIB = 2.0**30, 2.0**20

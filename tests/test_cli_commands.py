@@ -15,7 +15,7 @@ from cli_cases import ENVIRONMENT, QUICK, SCRIPT, call, cells, make_files, read_
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector, load
 from rankad.cli import example
 from rankad.fitting import sizes
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 from rankad.modelfile import read_card
 from rankad.report.gathering import Views
 from rankad.tables import Untyped

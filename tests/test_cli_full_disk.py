@@ -73,7 +73,7 @@ def test_a_file_that_has_no_room_is_named(files, capsys, tmp_path, monkeypatch, 
 
 
 def test_a_journal_that_has_no_room_is_named(files, capsys, tmp_path, monkeypatch):
-    from rankad.io.files import open_table
+    from rankad.io.table_files import open_table
 
     table, out = tmp_path / "t.csv", tmp_path / "out.csv"
     header, *rows = files.new.read_text().splitlines()

@@ -21,7 +21,7 @@ import rankad.cli
 from cli_cases import QUICK as ONE_TRIAL
 from cli_cases import call
 from rankad import RankAD, TableDetector
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 from rankad.tables import Untyped
 
 # Far more than any case takes, on whatever machine.

@@ -12,11 +12,11 @@ import pytest
 
 import rankad
 from cli_cases import ENVIRONMENT, SCRIPT, call, make_files, read_text
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 
 # Read tables in small batches, so that there is something to be killed in.
 SMALL = """
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 open_table.__kwdefaults__["batch_bytes"] = 2_000
 """
 N_KILLS = 2

@@ -16,9 +16,9 @@ from scipy.stats import false_discovery_control
 import rankad
 from cli_cases import QUICK, call, cells, make_files, read_text
 from rankad import RankAD
-from rankad.io import files as table_files
-from rankad.io.files import open_table
-from rankad.scoring import files as scoring
+from rankad.io import table_files
+from rankad.io.table_files import open_table
+from rankad.scoring import score_file as scoring
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from cli_cases import call, make_files
 from rankad import TableDetector
 from rankad._base.files import AtomicFile
-from rankad.io.files import TableError, open_output
+from rankad.io.table_files import TableError, open_output
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from rankad.io.ahead import ReadAhead
 from rankad.io.errors import TableError
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 
 
 @pytest.fixture

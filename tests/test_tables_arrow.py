@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from rankad.io.files import TableError, as_numbers, open_output, open_table
+from rankad.io.table_files import TableError, as_numbers, open_output, open_table
 from rankad.tables.frames import as_frame
 
 

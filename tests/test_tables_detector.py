@@ -242,7 +242,7 @@ def test_columns_are_read_once():
 @pytest.mark.filterwarnings("ignore:column 'place'")
 @pytest.mark.parametrize("fitted_on", ["parquet", "arrow", "csv", "jsonl"])
 def test_the_format_of_a_file_changes_nothing(quick_rankad, tmp_path, fitted_on):
-    from rankad.io.files import open_output, open_table
+    from rankad.io.table_files import open_output, open_table
 
     def through(frame, suffix):
         with open_output(tmp_path / f"table.{suffix}") as table:

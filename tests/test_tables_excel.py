@@ -17,7 +17,7 @@ from cli_cases import call
 from malformed_cases import mutated
 from rankad import KLPE, TableDetector
 from rankad.io import excel
-from rankad.io.files import TableError, open_table
+from rankad.io.table_files import TableError, open_table
 
 
 def workbook(path, sheets, hidden=()):
@@ -359,7 +359,7 @@ def test_it_says_what_to_install(tmp_path):
     code = """
 import sys
 sys.modules["fastexcel"] = None
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 try:
     open_table(sys.argv[1])
 except ValueError as error:

@@ -18,8 +18,8 @@ import zstandard
 from polars.testing import assert_frame_equal
 
 from rankad.io.ahead import ReadAhead
-from rankad.io.files import TableError, as_numbers, file_identity, open_table
 from rankad.io.numbers import MISSING, read_numbers
+from rankad.io.table_files import TableError, as_numbers, file_identity, open_table
 
 TRICKY = ["plain", 'say "hi"', "two\nlines", "a,b;c", "", "é", "  blanks ", "tab\there", "\n\n", '"']
 
@@ -319,7 +319,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             file.write(rows)
     code = f"""
 import resource
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 def most(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 table = open_table({str(path)!r}, batch_bytes=1 << 20)
 for _ in range(3): next(table)

@@ -7,8 +7,8 @@ import pytest
 
 from cli_cases import call, cells, make_files, read_text
 from rankad.io.errors import TableError
-from rankad.io.files import open_output
 from rankad.io.output import without_formulas
+from rankad.io.table_files import open_output
 
 FORMULAS = [
     "=cmd|' /C calc'!A0",

@@ -12,8 +12,8 @@ import pytest
 
 from cli_cases import call
 from rankad import KLPE, TableDetector
-from rankad.io.files import TableError, open_table
 from rankad.io.json_arrays import ArrayLines
+from rankad.io.table_files import TableError, open_table
 
 OBJECTS = [
     {"a": 1, "b": "x"},

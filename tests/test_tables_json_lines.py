@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from rankad.columns.words import read_words
-from rankad.io.files import TableError, open_table
+from rankad.io.table_files import TableError, open_table
 
 # Polars cannot read it, so that the whole batch is parsed by Python's json.
 ODD_ROW = b'{"odd": ' + b"9" * 400 + b"}\n"

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from malformed_cases import in_every_format, mutated
-from rankad.io.files import TableError, open_table
+from rankad.io.table_files import TableError, open_table
 
 
 def read(path: Path, **options: object) -> int:

@@ -15,7 +15,7 @@ import pytest
 from cli_cases import ENVIRONMENT
 from rankad import TableDetector
 from rankad.cli import main
-from rankad.io.files import TableError, check_unpacked, open_table
+from rankad.io.table_files import TableError, check_unpacked, open_table
 from rankad.tables import TableEncoder, Untyped
 
 pytestmark = pytest.mark.skipif(
@@ -28,7 +28,7 @@ LONG = 20_000_000
 READ = """
 import sys
 import polars
-from rankad.io.files import TableError, open_table
+from rankad.io.table_files import TableError, open_table
 
 def peak():
     with open("/proc/self/status") as status:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from rankad.io.files import TableError, open_output, open_table
+from rankad.io.table_files import TableError, open_output, open_table
 
 FRAME = pl.DataFrame(
     {

@@ -13,7 +13,7 @@ import pytest
 
 from cli_cases import ENVIRONMENT, SCRIPT, call
 from rankad import KLPE, TableDetector
-from rankad.io.files import TableError, open_table
+from rankad.io.table_files import TableError, open_table
 
 TEXT = "name,größe\nÅsa,1.5\nJosé,2.5\n“é”,3\n"
 ROWS = [("Åsa", "1.5"), ("José", "2.5"), ("“é”", "3")]

@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 from cli_cases import ENVIRONMENT
 from rankad import RankAD, TableDetector, load
 from rankad._base.threads import in_blocks, one_blas_thread
-from rankad.io.files import open_table
+from rankad.io.table_files import open_table
 
 
 def _bounds(n, most, n_jobs=None, *, few=None):

@@ -123,7 +123,8 @@ SCRIPTS = {
         "_, frame = used_polars(); in_child(lambda: load('table.rankad').p_values(frame))"
     ),
     "fork after polars was used; the child reads CSV": (
-        "from rankad.io.files import open_table\nused_polars()\nin_child(lambda: list(open_table('new.csv')))"
+        "from rankad.io.table_files import open_table\nused_polars()\n"
+        "in_child(lambda: list(open_table('new.csv')))"
     ),
     "fork after polars was used; the child fits a table": (
         "_, frame = used_polars()\nin_child(lambda: TableDetector(RankAD(**QUICK), ids=['id']).fit(frame))"

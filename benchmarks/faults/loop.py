@@ -17,7 +17,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run until killed."""
     from rankad.cli import main as command
-    from rankad.io.files import open_table
+    from rankad.io.table_files import open_table
 
     quick_fits()
     # Small batches: there is more to be killed in.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rankad.displays import ColumnsDisplay, PValueDisplay
     from rankad.modelfile import ModelFileError, load
     from rankad.scoring.batch import score_batch
-    from rankad.scoring.files import score_file
+    from rankad.scoring.score_file import score_file
     from rankad.stages.calibration import Calibration, FalseAlarmBound
 
 __version__ = version("rankad")
@@ -45,7 +45,7 @@ _HOMES = {
     "TableDetector": "rankad.detectors.table",
     "load": "rankad.modelfile",
     "score_batch": "rankad.scoring.batch",
-    "score_file": "rankad.scoring.files",
+    "score_file": "rankad.scoring.score_file",
 }
 
 

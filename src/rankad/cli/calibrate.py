@@ -52,14 +52,16 @@ def calibrate(
     # Again: the file may have appeared in the meantime.
     opt.check_file(out, "--out", [table])
     save(as_saved(detector, card), out, rows=card.holds_rows)
-    result = _Result(str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size)
+    result = _Recalibration(
+        str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size
+    )
     if as_json:
         typer.echo(to_json(result))
     elif not quiet:
         _print(result, chance.span(fresh.size, detector.alpha))
 
 
-class _Result(NamedTuple):
+class _Recalibration(NamedTuple):
     model: str
     rows: int
     alarms_before: int
@@ -68,7 +70,7 @@ class _Result(NamedTuple):
     rows_before: int
 
 
-def _print(result: _Result, usual: Span) -> None:
+def _print(result: _Recalibration, usual: Span) -> None:
     out, n_alarms = console(), result.alarms_before
     out.print(
         f"Before, {count(n_alarms)} of these {counted(result.rows, 'row')} "

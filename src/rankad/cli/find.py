@@ -59,8 +59,8 @@ def find(
     from rankad import RankAD
     from rankad.cli.whole_table import read_whole
     from rankad.scoring.batches import AnswerColumns, explained, of_table
-    from rankad.scoring.files import for_output, open_beside
     from rankad.scoring.loading import threads
+    from rankad.scoring.score_file import for_output, open_beside
 
     _check_outputs(table, out, model, as_json=as_json)
     started = time.monotonic()
@@ -88,11 +88,11 @@ def find(
             # The model file does not record how many threads fitted it.
             detector.detector_.n_jobs = None
             detector.save(model)
-    result = _Result(table, out, model, detector, alpha, int((p_values <= alpha).sum()), suspicious)
+    findings = _Findings(table, out, model, detector, alpha, int((p_values <= alpha).sum()), suspicious)
     if as_json:
-        _print_json(result, time.monotonic() - started)
+        _print_json(findings, time.monotonic() - started)
     elif not quiet:
-        _print_text(result, in_full=in_full)
+        _print_text(findings, in_full=in_full)
 
 
 def _check_outputs(table: str, out: str | None, model: Path | None, *, as_json: bool) -> None:
@@ -106,7 +106,7 @@ def _check_outputs(table: str, out: str | None, model: Path | None, *, as_json: 
         opt.check_file(model, "--model", [table])
 
 
-class _Result(NamedTuple):
+class _Findings(NamedTuple):
     table: str
     out: str | None
     model: Path | None
@@ -152,38 +152,37 @@ def _answers(
     return columns.of(batch, alarms, reasons).drop(columns.score)
 
 
-def _print_json(result: _Result, spent: float) -> None:
-    detector: Any = result.detector
+def _print_json(findings: _Findings, spent: float) -> None:
+    detector: Any = findings.detector
     answer = {
-        "table": result.table,
-        "out": result.out,
-        "model": None if result.model is None else str(result.model),
-        "rows": result.n_rows,
-        "alarms": result.n_alarms,
-        "alpha": result.alpha,
+        "table": findings.table,
+        "out": findings.out,
+        "model": None if findings.model is None else str(findings.model),
+        "rows": findings.n_rows,
+        "alarms": findings.n_alarms,
+        "alpha": findings.alpha,
         "kept_from_training": len(detector.detector_.trimmed_rows_),
-        "promise": result.promise,
+        "promise": findings.promise,
         "understood": list(detector.encoder_.notes),
-        "most_suspicious": [as_dict(each, result.alpha) for each in result.suspicious],
+        "most_suspicious": [as_dict(each, findings.alpha) for each in findings.suspicious],
         "seconds": round(spent, 3),
     }
     typer.echo(to_json(answer))
 
 
-def _print_text(result: _Result, *, in_full: bool) -> None:
-    out, model, alpha = result.out, result.model, result.alpha
+def _print_text(findings: _Findings, *, in_full: bool) -> None:
+    out, model, alpha = findings.out, findings.model, findings.alpha
     screen = console(stderr=out == "-")
     screen.print("The most suspicious rows:\n")
     if in_full:
-        for each in result.suspicious:
+        for each in findings.suspicious:
             print_explained(screen, each, alpha)
     else:
-        screen.print(rows_table(result.suspicious, alpha), "")
-    screen.print(
-        f"{counted(result.n_rows, 'row')}, {alarms(result.n_alarms)} at {percent(alpha)}. {result.promise}"
-    )
+        screen.print(rows_table(findings.suspicious, alpha), "")
+    rows = counted(findings.n_rows, "row")
+    screen.print(f"{rows}, {alarms(findings.n_alarms)} at {percent(alpha)}. {findings.promise}")
     if out is None:
-        screen.print(f"\nAll rows: rankad find {result.table} --out found.csv", soft_wrap=True)
+        screen.print(f"\nAll rows: rankad find {findings.table} --out found.csv", soft_wrap=True)
     elif out != "-":
         screen.print(f"Wrote {out}.", soft_wrap=True)
     if model is not None:

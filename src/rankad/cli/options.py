@@ -110,7 +110,7 @@ class Reading:
 
     def open(self, table: str) -> TableReader:
         """Open the table."""
-        from rankad.io.files import open_table
+        from rankad.io.table_files import open_table
 
         return open_table(table, **vars(self))
 

@@ -15,7 +15,7 @@ from rankad.cli.console import console, metered, print_verdict, rows_table
 from rankad.cli.messages import alarms, percent, summary, to_json, verdict_json
 
 if TYPE_CHECKING:
-    from rankad.scoring.files import ScoredFile
+    from rankad.scoring.score_file import ScoredFile
 
 
 _STATUS_ALARMS = 3
@@ -59,7 +59,7 @@ def score(
     abnormal) and alarm (true or false). If the table as a whole is not like normal rows, that is said first,
     with the column that is to blame. Memory stays small whatever the size of the file.
     """
-    from rankad.scoring.files import score_file
+    from rankad.scoring.score_file import score_file
 
     rates.check(table)
     _check_outputs(table, model, out, sort=sort, resume=resume, as_json=as_json)

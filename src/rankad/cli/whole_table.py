@@ -13,8 +13,8 @@ from rankad.cli.console import Meter
 from rankad.cli.options import Learning, Reading
 from rankad.detectors import RankAD
 from rankad.detectors.table import TableDetector
-from rankad.io.files import check_unpacked, held_bytes
 from rankad.io.numbers import parse
+from rankad.io.table_files import check_unpacked, held_bytes
 from rankad.scoring.batches import frames_of, warn_of_unused
 from rankad.tables.frames import Untyped
 

@@ -20,10 +20,17 @@ from rankad._base.wording import count
 from rankad.detectors.table import TableDetector
 from rankad.io.ahead import ReadAhead
 from rankad.io.errors import TableError
-from rankad.io.files import BeginningDigest, as_numbers, check_unpacked, file_identity, held_bytes, open_table
 from rankad.io.output import TableWriter, open_output
 from rankad.io.reader import Position, TableReader
 from rankad.io.suffixes import format_of
+from rankad.io.table_files import (
+    BeginningDigest,
+    as_numbers,
+    check_unpacked,
+    file_identity,
+    held_bytes,
+    open_table,
+)
 from rankad.modelfile import read_card
 from rankad.scoring import batches
 from rankad.scoring.batches import AnswerColumns, Batch, ExplainedRow, Progress, scan, show_nothing
