@@ -203,7 +203,7 @@ def test_an_array_that_promises_too_many_columns_is_refused_at_once(tmp_path, sh
         if shape[0] == 1:
             file.truncate(file.tell() + 8 * shape[1])
     begun = time.monotonic()
-    with pytest.raises(TableError, match=r"t\.npy (promises|must|is cut off)"):
+    with pytest.raises(TableError, match=r"t\.npy (declares|must|is cut off)"):
         open_table(path)
     assert time.monotonic() - begun < 5
 
