@@ -1,4 +1,4 @@
-# One command per check; `make test` runs them all. Needs python3 (3.11 to 3.13), make and pip.
+# One command per check; `make test` runs them all. Needs python3 (3.11 to 3.14), make and pip.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -87,7 +87,7 @@ clean: ## remove caches and build products, keep the environment
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
-	  echo "rankad needs Python 3.11 to 3.13, and $(PYTHON) is not one; try: make PYTHON=python3.12" >&2; \
+	  echo "rankad needs Python 3.11 to 3.14, and $(PYTHON) is not one; try: make PYTHON=python3.14" >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
