@@ -44,7 +44,7 @@ _PAGE = report.Page(
     "on the rows that they judge. Sets of more than {sizes.train:,} rows are sampled to so many, with the "
     "share of anomalies that they have (five at least). Figures are means over {n_seeds} seeds, of the "
     "sample and of the detector.",
-    made_by="python -m benchmarks.quality.one_table --out docs/quality",
+    made_by="make quality",
 )
 
 

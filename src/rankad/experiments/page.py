@@ -120,13 +120,12 @@ def refresh_page(page: Path, results: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Refresh the page given from the folder beside it that has its name, such as ``docs/reproduction``."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if len(given) != 1:
-        sys.exit("usage: python -m rankad.experiments.page PAGE.md")
-    page = Path(given[0])
+    """Refresh the tables of a page from a folder of results."""
+    given = [Path(each) for each in (sys.argv[1:] if arguments is None else arguments)]
+    if len(given) != 2:
+        sys.exit("usage: python -m rankad.experiments.page PAGE.md RESULTS")
     try:
-        refresh_page(page, page.with_suffix(""))
+        refresh_page(*given)
     except (OSError, ValueError) as error:
         sys.exit(f"rankad.experiments.page: {error}")
 
