@@ -1,4 +1,4 @@
-"""What all pictures share: colours, how rates are written, and how a picture becomes a file."""
+"""What all pictures share: colours, how rates are written, and how pictures are saved."""
 
 from __future__ import annotations
 
@@ -23,16 +23,7 @@ _PALETTE = 32
 
 
 def new_figure(title: str, size: tuple[float, float], gap: float = 0.12) -> Figure:
-    """Return an empty figure under one title, its parts laid out so that nothing overlaps.
-
-    Parameters
-    ----------
-    title : str
-    size : tuple of float
-        Width and height in inches.
-    gap : float
-        Around every part, in inches.
-    """
+    """Return an empty figure under one title, laid out so that nothing overlaps; size and gap in inches."""
     figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=gap))
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=12.5, fontweight="bold")
