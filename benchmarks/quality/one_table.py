@@ -56,7 +56,7 @@ class Sample(NamedTuple):
 
 
 def sample(dataset: Dataset, seed: int, most: int) -> Sample:
-    """Draw so many rows of a set, with its share of anomalies; all of them where it has no more."""
+    """Draw at most `most` rows of a set, with its share of anomalies."""
     nominal = dataset.y == 0
     n = len(nominal)
     if n <= most:

@@ -59,7 +59,7 @@ def headline(data: ReportData) -> Headline:
 
 
 def _text(overall: Verdict, data: ReportData) -> str:
-    """Say what the number of alarms is held against, and what follows."""
+    """Say what the number of alarms is compared with, and what follows."""
     n, alpha, n_alarms = data.model.n_calibration, percent(overall.alpha), overall.n_alarms
     if overall.kind == "empty":
         return "The table has no rows."
