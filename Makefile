@@ -1,4 +1,4 @@
-# One command per check; `make test` runs them all. Needs python3 (3.11 to 3.13), make and pip.
+# One command per check; `make test` runs them all. Needs python3 (3.11 to 3.14), make and pip.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -29,24 +29,34 @@ help: ## show this list
 demo: $(TEST_ENV) ## run the demonstration
 	$(PY) -m rankad.experiments.breast_cancer
 
+# A run leaves everything in results/, which git ignores; docs/ gets the pages and the pictures they show.
+publish = mkdir -p docs/$(1) && find results/$(1) -maxdepth 1 $(2) -exec cp {} docs/$(1)/ \;
+PAGES := \( -name '*.md' -o -name '*.png' \)
+
 experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 20 minutes)
-	$(BIN)/rankad reproduce all --out docs/reproduction
-	$(PY) -m rankad.experiments.page docs/reproduction.md
+	$(BIN)/rankad reproduce all --out results/reproduction
+	$(PY) -m rankad.experiments.page docs/reproduction.md results/reproduction
+	$(call publish,reproduction,-name '*.png')
 
 bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 20 minutes)
-	$(PY) -m benchmarks --out docs/benchmarks
+	$(PY) -m benchmarks --out results/benchmarks
+	$(call publish,benchmarks,$(PAGES))
 
 quality: $(TEST_ENV) ## measure detection quality beside the peers into docs/quality (about an hour)
-	$(PY) -m benchmarks.quality --out docs/quality --jobs $(JOBS)
+	$(PY) -m benchmarks.quality --out results/quality --jobs $(JOBS)
+	$(call publish,quality,$(PAGES))
 
 research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality (about 30 minutes)
-	$(PY) -m benchmarks.quality.research --out docs/quality --jobs $(JOBS)
+	$(PY) -m benchmarks.quality.research --out results/quality --jobs $(JOBS)
+	$(call publish,quality,$(PAGES))
 
 promises: $(TEST_ENV) ## count false alarms on laws made up to break the promise into docs/promises (about 30 minutes)
-	$(PY) -m benchmarks.promises --out docs/promises --jobs $(JOBS)
+	$(PY) -m benchmarks.promises --out results/promises --jobs $(JOBS)
+	$(call publish,promises,$(PAGES))
 
 faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into docs/faults (about 50 minutes of one core)
-	$(PY) -m benchmarks.faults --out docs/faults --jobs $(JOBS)
+	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \
+	$(call publish,faults,$(PAGES)); exit $$status
 
 browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq
@@ -86,8 +96,8 @@ clean: ## remove caches and build products, keep the environment
 	done
 
 $(PY):
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
-	  echo "rankad needs Python 3.11 to 3.13, and $(PYTHON) is not one; try: make PYTHON=python3.12" >&2; \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || { \
+	  echo "rankad needs Python 3.11 to 3.14, and $(PYTHON) is not one; try: make PYTHON=python3.14" >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv $(VENV)
 

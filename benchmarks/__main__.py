@@ -37,7 +37,7 @@ _SEED = 0
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark.
 
-    An interrupted run goes on where it was, on the same machine and code; a finished one begins anew, so that
+    An interrupted run resumes, on the same machine and code; a finished one starts over, so that
     the figures of a page are of one run.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)

@@ -47,7 +47,7 @@ def repeat_table(path: Path, gib: float) -> None:
 
 
 def run(arguments: list[str], stop_after: float | None = None) -> Run:
-    """Run the command and look at its memory; kill it after so many seconds, if told so."""
+    """Run the command and look at its memory; kill it after some seconds, if asked to."""
     begin, held = time.perf_counter(), []
     with subprocess.Popen([*_COMMAND, *arguments]) as process:
         while process.poll() is None:

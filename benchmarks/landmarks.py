@@ -28,7 +28,7 @@ _REPEATS = 5
 def fit_with(
     landmarks: int, draw: int, n: int, pool: int, threads: int, scored: int, rows: Path
 ) -> dict[str, Any]:
-    """Fit RankAD with so many landmarks on one draw of n rows of a pool of them."""
+    """Fit RankAD with the given number of landmarks on one draw of n rows of a pool of them."""
     from rankad import RankAD
 
     train, (test, nominal) = training_rows(rows, pool)[draw * n : (draw + 1) * n], test_rows(rows)

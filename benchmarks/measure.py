@@ -74,7 +74,7 @@ def peak_memory() -> int:
 
 
 def resident() -> int:
-    """Return the memory held now, in bytes; where the system does not tell, the peak."""
+    """Return the memory held now, in bytes; where the system does not report it, the peak."""
     held = _status("VmRSS")
     return peak_memory() if held is None else held
 

@@ -26,7 +26,7 @@ from rankad.experiments.results import Table, mean
 __all__ = ["fit_large", "prepare", "run", "table"]
 
 _REPEATS = 3
-# Of the nominal rows, so many at most test, and a fifth at most.
+# The most nominal rows that test; a fifth of them at most.
 _TESTED = 20_000
 _ALPHA = 0.05
 

@@ -169,7 +169,7 @@ class Detector:
         return self.estimator, self.center, self.scale
 
     def threads(self, n_jobs: int) -> AbstractContextManager[Any]:
-        """Return the context in which so many threads are used, where a method takes them from there."""
+        """Return the context that limits threads, for methods that take their number from it."""
         return parallel_config("threading", n_jobs=n_jobs) if self.method.threading else nullcontext()
 
     def _prepared(self, rows: Floats) -> Floats:

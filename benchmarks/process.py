@@ -36,7 +36,7 @@ def available_cores() -> list[int]:
 
 
 def child_environment(threads: int) -> dict[str, str]:
-    """Return the environment of a process with so many threads."""
+    """Return the environment of a process with the given number of threads."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,

@@ -41,7 +41,7 @@ _PAIRS, _LEAST_ROWS = 40_000_000, 40_960
 _CHAINS = 16
 _PASSES = 3_000_000
 _PRODUCT = 1_000
-# A ceiling is the best of so many.
+# A ceiling is the best of this many measurements.
 _TRIES = 5
 # Matrix products, and their size, that show what a second core adds.
 _PRODUCTS, _SMALL_PRODUCT = 20, 500

@@ -584,7 +584,7 @@ def test_a_second_run_computes_nothing(finished, few_cases, monkeypatch, capsys)
     monkeypatch.setattr(synthetic, "measure_breaks", measured)
     command.main(arguments)
     assert (out / "quality.md").read_text() == before
-    assert "found finished" in capsys.readouterr().err
+    assert "finished before" in capsys.readouterr().err
 
 
 def test_peers_are_not_measured_again_when_rankad_changes(finished, monkeypatch):

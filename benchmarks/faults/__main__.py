@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only every N-th case of a kind")
     given = parser.parse_args(arguments)
     part = bool(given.kind or given.case or given.every > 1)
-    # A part of the battery brings a page up to date; the whole makes it anew.
+    # A part of the battery updates a page; the whole replaces it.
     earlier = page.read(given.out) if part and given.out is not None else []
     results: list[Result] = []
     # Beside the system's own temporary files, on a real disk where there is one.

@@ -17,7 +17,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the battery; one that was interrupted goes on where it was."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.promises", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/promises"))
+    parser.add_argument("--out", type=Path, default=Path("results/promises"), help="folder of the results")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--detector", choices=tuple(cells.DETECTORS), action="append", help="these alone")
     given = parser.parse_args(arguments)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
 
 from benchmarks.promises.cells import ALPHAS, BATCH, DETECTORS, FDR, FRESH_PER_ROW, N_FRESH
 from benchmarks.promises.laws import LAWS
 from benchmarks.promises.verdicts import Discoveries, Verdict
 from rankad.experiments.cells import versions, write_atomically
+from rankad.experiments.pictures import save
 
 __all__ = ["draw", "summary", "write"]
 
@@ -136,16 +139,10 @@ def _percent(value: float) -> str:
 
 def draw(path: Path, own: Sequence[Verdict]) -> None:
     """Draw what was obtained over what was asked for, one panel an alpha."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     sizes = sorted({one.n for one in own})
-    shades = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(sizes)))
-    figure, panels = plt.subplots(
-        1, len(ALPHAS), figsize=(13, 0.19 * len(LAWS) + 1.6), sharey=True, layout="constrained"
-    )
+    shades = colormaps["viridis"](np.linspace(0, 0.85, len(sizes)))
+    figure = Figure(figsize=(13, 0.19 * len(LAWS) + 1.6), layout="constrained")
+    panels = figure.subplots(1, len(ALPHAS), sharey=True)
     places = {law.name: at for at, law in enumerate(LAWS)}
     for panel, alpha in zip(panels, ALPHAS, strict=True):
         panel.axvspan(0.7, 1.05, color="0.92")
@@ -171,5 +168,4 @@ def draw(path: Path, own: Sequence[Verdict]) -> None:
     panels[0].set_yticks(range(len(LAWS)), [law.name for law in LAWS], fontsize=7)
     panels[0].invert_yaxis()
     panels[-1].legend(loc="lower right", fontsize=7)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)

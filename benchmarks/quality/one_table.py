@@ -44,7 +44,7 @@ _PAGE = report.Page(
     "on the rows that they judge. Sets of more than {sizes.train:,} rows are sampled to so many, with the "
     "share of anomalies that they have (five at least). Figures are means over {n_seeds} seeds, of the "
     "sample and of the detector.",
-    made_by="python -m benchmarks.quality.one_table --out docs/quality",
+    made_by="make quality",
 )
 
 
@@ -56,7 +56,7 @@ class Sample(NamedTuple):
 
 
 def sample(dataset: Dataset, seed: int, most: int) -> Sample:
-    """Draw so many rows of a set, with its share of anomalies; all of them where it has no more."""
+    """Draw at most `most` rows of a set, with its share of anomalies."""
     nominal = dataset.y == 0
     n = len(nominal)
     if n <= most:

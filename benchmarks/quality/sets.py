@@ -94,7 +94,7 @@ def find_sets(folder: Path) -> list[SetFile]:
 
 @lru_cache(maxsize=2)
 def load_set(path: Path, digest: str) -> Dataset:
-    """Load a data set once; its digest tells whether it is the one that was found."""
+    """Load a data set once; its digest shows whether it is the one that was found."""
     content = Path(path).read_bytes()
     if _digest(content) != digest:
         raise DatasetError(f"{path} has changed since the run began; start it again")

@@ -43,13 +43,13 @@ class Study(NamedTuple):
     data : Path
         The folder of the data sets.
     n_seeds : int
-        Every set is split so many times to compare detectors.
+        How often every set is split to compare detectors.
     n_jobs : int
         Processes.
     quick : bool
         Whether to take a cheap look: the two smallest sets, one split (two for false alarms), few rows.
     n_alarm_seeds : int
-        Every set is split so many times to count false alarms, or `n_seeds` times if that is more.
+        How often every set is split to count false alarms, `n_seeds` times if that is more.
     """
 
     out: Path

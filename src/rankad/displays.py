@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnsDisplay", "PValueDisplay"]
 
-# Apart from one another for the colour-blind too.
+# Distinguishable for the colour-blind too.
 _BLUE, _PALE, _RED = "#0072b2", "#9ec5e8", "#d55e00"
 _N_RATES = 60
 _MOST_ALARMS = 200
@@ -102,15 +102,9 @@ class PValueDisplay:
         **kwargs
             For the line, as ``color``.
         """
-        p_values = estimator.p_values(X)
-        return cls.from_predictions(
-            p_values,
-            chance=chance_of(estimator),
-            alpha=estimator.alpha if alpha is None else alpha,
-            name=name,
-            ax=ax,
-            **kwargs,
-        )
+        rate = estimator.alpha if alpha is None else alpha
+        p_values, chance = estimator.p_values(X), chance_of(estimator)
+        return cls.from_predictions(p_values, chance=chance, alpha=rate, name=name, ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -123,7 +117,7 @@ class PValueDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw p-values that are there already; see the parameters of the class, and `from_estimator`."""
+        """Draw given p-values; see the parameters of the class, and `from_estimator`."""
         return cls(p_values=p_values, chance=chance, alpha=alpha, name=name).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
@@ -175,11 +169,9 @@ class PValueDisplay:
             return
         spans = [self.chance.span(n_rows, rate) for rate in rates[:-1]]
         low, high = (np.array([*ends, n_rows]) / n_rows for ends in zip(*spans, strict=True))
+        style = {"color": _PALE, "alpha": 0.5, "linewidth": 0, "label": "usual if all are normal (95 %)"}
         # A logarithmic axis has no zero.
-        self.band_ = self.ax_.fill_between(
-            rates, np.maximum(low, 1e-12), high, color=_PALE, alpha=0.5, linewidth=0,
-            label="usual if all are normal (95 %)",
-        )  # fmt: skip
+        self.band_ = self.ax_.fill_between(rates, np.maximum(low, 1e-12), high, **style)
 
     def _mark(self, alpha: float, steps: Floats, least: float) -> None:
         n = int(np.searchsorted(steps, alpha, side="right"))
@@ -272,24 +264,22 @@ class ColumnsDisplay:
         level = check_unit("alpha", estimator.alpha if alpha is None else alpha)
         scores = estimator.score_samples(X)
         p_values = estimator.calibration_.p_values(scores)
-        # The least score first, and of equal ones the earlier.
+        # The lowest score first, and of equal ones the earlier.
         order = np.argsort(scores, kind="stable")
         chosen = order[p_values[order] <= level][:most]
-        if not chosen.size:
-            return cls(columns=(), n_first=(), n_changed=(), n_alarms=0).plot(ax, **kwargs)
-        return cls.from_predictions(
-            estimator.explain(_some_of(estimator, X, chosen), alpha=level), ax=ax, **kwargs
-        )
+        explanations = ()
+        if chosen.size:
+            explanations = estimator.explain(_some_of(estimator, X, chosen), alpha=level)
+        return cls.from_predictions(explanations, ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(cls, explanations: Sequence[Explanation], *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw explanations that are there already, those of alarms; see `from_estimator`."""
-        alarms = [found for found in explanations if found.is_alarm is not False and found.reasons]
-        first = Counter(_name(found.reasons[0].column) for found in alarms)
-        changed = Counter(
-            _name(move.column) for found in alarms if found.change is not None for move in found.change.moves
-        )
-        names = dict.fromkeys(_name(reason.column) for found in alarms for reason in found.reasons)
+        """Draw given explanations, those of alarms; see `from_estimator`."""
+        alarms = [each for each in explanations if each.is_alarm is not False and each.reasons]
+        first = Counter(_name(each.reasons[0].column) for each in alarms)
+        moves = [move for each in alarms if each.change is not None for move in each.change.moves]
+        changed = Counter(_name(move.column) for move in moves)
+        names = dict.fromkeys(_name(reason.column) for each in alarms for reason in each.reasons)
         ordered = sorted(names, key=lambda name: (-first[name], -changed[name]))
         return cls(
             columns=tuple(ordered),
@@ -316,12 +306,10 @@ class ColumnsDisplay:
         self.ax_, self.figure_ = _axes(ax, "ColumnsDisplay")
         shown = slice(0, _MOST_COLUMNS)
         names, at = list(self.columns[shown]), np.arange(len(self.columns[shown]))
-        self.ax_.barh(
-            at, self.n_changed[shown], height=0.8, color=_PALE, label="part of the smallest change that helps"
-        )
-        self.bars_ = self.ax_.barh(
-            at, self.n_first[shown], **({"height": 0.45, "color": _BLUE, "label": "first reason"} | kwargs)
-        )
+        label = "part of the smallest change that helps"
+        self.ax_.barh(at, self.n_changed[shown], height=0.8, color=_PALE, label=label)
+        style = {"height": 0.45, "color": _BLUE, "label": "first reason"} | kwargs
+        self.bars_ = self.ax_.barh(at, self.n_first[shown], **style)
         self.ax_.set_yticks(at, names)
         self.ax_.invert_yaxis()
         left = len(self.columns) - len(names)
@@ -336,7 +324,7 @@ class ColumnsDisplay:
 
 
 def _some_of(estimator: Any, X: Any, chosen: Ints) -> Any:
-    """Return some rows of what a user passes, in the form that they came in."""
+    """Return some of the rows that a user passes, as the same kind of object."""
     if hasattr(estimator, "encoder_"):
         from rankad.tables.frames import as_frame
 

@@ -170,7 +170,7 @@ def test_progress_goes_to_standard_error_with_time_left(tmp_path, capsys, monkey
     lines = err.splitlines()
     assert lines[0] == "rankad squares: 1 of 2, 0 s left"
     assert lines[-3:] == [
-        "rankad squares: 2 of 4 found finished",
+        "rankad squares: 2 of 4 finished before",
         "rankad squares: 3 of 4, 0 s left",
         "rankad squares: 4 of 4, done",
     ]

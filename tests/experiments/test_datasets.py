@@ -72,7 +72,7 @@ def test_eight_sets_in_the_order_of_the_paper():
 
 def test_unknown_name():
     with pytest.raises(
-        ValueError, match=r"name='kdd' is no data set of the paper; choose one of annthyroid, "
+        ValueError, match=r"name='kdd' is not a data set of the paper; choose one of annthyroid, "
     ):
         load_dataset("kdd")
 

@@ -24,7 +24,7 @@ from rankad.experiments.findings import (
     tail,
     ties,
 )
-from rankad.experiments.findings import report as parts
+from rankad.experiments.findings import finding as parts
 from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table
 from rankad.experiments.settings import Settings
@@ -209,9 +209,8 @@ def test_7_both_readings_by_sorted_distances(clouds):
 
 
 def test_8_only_the_cuts_differ():
-    ours, thirds = (
-        level_sets.METHODS[method](0, 2_000).get_params() for method in (level_sets.DEFAULT, tail.METHODS[0])
-    )
+    names = (level_sets.DEFAULT, level_sets.THREE_LEVELS)
+    ours, thirds = (level_sets.METHODS[name](0, 2_000).get_params() for name in names)
     assert {name for name in ours if ours[name] != thirds[name]} == {"n_levels"}
     assert thirds["n_levels"] == 3
     assert {cell.key["experiment"] for cell in tail.cells(Settings())} == {"findings"}
@@ -294,7 +293,7 @@ def test_finished_cells_are_not_measured_again(clouds, tmp_path, monkeypatch):
     def module(name, values):
         return SimpleNamespace(
             NAME=name,
-            cells=lambda settings: [parts.finding_cell(name, 1, work, {"x": x}) for x in values],
+            cells=lambda settings: parts.finding_cells(name, work, x=list(values)),
             report=lambda records, settings: parts.Report(
                 Table(name, name, ["square"], [[str(one["square"])] for one in records]),
                 new_figure("", (1, 1)),

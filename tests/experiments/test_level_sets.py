@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 from rankad import KLPE, RankAD
 from rankad.experiments import level_sets
-from rankad.experiments.level_sets import METHODS, Job, cell, job_of, level_differences, measure, summarize
+from rankad.experiments.level_sets import METHODS, Job, cell, level_differences, measure, summarize
 from rankad.experiments.synthetic import PRINTED, TOY, Mixture, grid
 
 
@@ -95,7 +95,7 @@ def test_the_default_is_the_default():
 def test_a_cell_knows_its_job_here_and_in_another_process():
     job = Job("toy", "aK-LPE", 200, 7, 60, (0.05,))
     one = cell("figure-9", 3, job)
-    assert job_of(one) == job
+    assert Job.of(one.key) == job
     assert pickle.loads(pickle.dumps(one.work)).args == (job,)
     assert (one.key["experiment"], one.key["run"]) == ("figure-9", 3)
     assert one.key["parameters"] == KLPE(n_neighbors=20, scaling=None, n_jobs=1).get_params()

@@ -13,9 +13,6 @@ from rankad.stages.levels import TAIL_CUTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "reproduction.md"
-RESULTS = DOCS / "reproduction"
-# What stands between the markers as long as there are no results.
-EMPTY = "_No results here yet: `make experiments` writes them._"
 NAMES = [
     MADE_WITH,
     *("table-1-printed", "table-1-deviations", "table-2"),
@@ -70,7 +67,7 @@ def test_a_page_is_filled_from_the_result_files(tmp_path):
     write_all(tmp_path / "results", "0.125")
     page = tmp_path / "results.md"
     page.write_text(markers([*EXPERIMENTS, MADE_WITH]))
-    main([str(page)])
+    main([str(page), str(tmp_path / "results")])
     text = page.read_text()
     assert text.count("| 0.125 |") == len(EXPERIMENTS)
     assert "#### Title of table-1\n" in text
@@ -96,7 +93,7 @@ def test_missing_results_are_told_and_the_page_is_left_alone(tmp_path):
     page.write_text(markers([*EXPERIMENTS, MADE_WITH]))
     before = page.read_bytes()
     with pytest.raises(SystemExit, match=r"figure-2.json is not there.*run rankad reproduce figure-2 --out"):
-        main([str(page)])
+        main([str(page), str(tmp_path / "results")])
     assert page.read_bytes() == before
 
 
@@ -108,19 +105,33 @@ def test_a_call_without_a_page_says_how_to_call():
 # --------------------------------------------------------------------------------------------- our own page
 
 
-def test_our_page_is_what_its_results_make_it():
+def test_our_page_has_a_table_for_every_result():
     text = PAGE.read_text("utf-8")
-    tables = read_tables(RESULTS) if RESULTS.is_dir() else dict.fromkeys(NAMES, EMPTY)
+    filled = re.findall(r"^<!-- (\S+) begin -->\n\n(.+?)\n\n<!-- \1 end -->$", text, re.MULTILINE | re.DOTALL)
+    tables = dict(filled)
     assert sorted(tables) == sorted(NAMES)
     assert refresh(text, tables) == text
+    assert tables.pop(MADE_WITH).startswith("- figure-1, ")
+    assert all(table.startswith("#### ") and "\n|---|" in table for table in tables.values())
 
 
 def test_our_page_shows_every_picture():
     shown = re.findall(r"^!\[.+\]\(reproduction/(.+)\)$", PAGE.read_text("utf-8"), re.MULTILINE)
     assert shown == ["figure-1.png", "figure-2.png", *(f"{module.NAME}.png" for module in FINDINGS)]
     assert [module.NAME for module in FINDINGS] == NAMES[-10:]
-    if RESULTS.is_dir():
-        assert all((RESULTS / name).is_file() for name in shown)
+    # A source distribution has no pictures.
+    if (DOCS / "reproduction").is_dir():
+        assert all((DOCS / "reproduction" / name).is_file() for name in shown)
+
+
+def test_docs_hold_pages_and_small_pictures_only():
+    files = [path for path in DOCS.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".md", ".png"}
+    shown = "".join(path.read_text("utf-8") for path in files if path.suffix == ".md")
+    for path in files:
+        if path.suffix == ".png":
+            assert path.name in shown
+            assert path.stat().st_size <= 100_000, path
 
 
 def test_the_prose_of_our_page_quotes_no_measurement():

@@ -3,13 +3,16 @@
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from PIL import Image
 
 from rankad.experiments.pictures import COLOURS, new_figure, percent, save, tint
 
 
 def test_a_picture_is_a_png_of_its_size(tmp_path):
     path = save(new_figure("A title", (3.0, 2.0)), tmp_path / "new" / "picture.png")
-    assert imread(path).shape[:2] == (260, 390)
+    assert imread(path).shape[:2] == (200, 300)
+    with Image.open(path) as image:
+        assert image.mode == "P"
     assert [file.name for file in path.parent.iterdir()] == ["picture.png"]
 
 

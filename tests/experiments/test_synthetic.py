@@ -216,5 +216,5 @@ def test_symmetric_difference_refuses_sets_it_cannot_compare():
         ValueError, match=r"found_inside has the shape \(1,\).*evaluate both sets on the same"
     ):
         symmetric_difference(np.array([True, False]), np.array([True]))
-    with pytest.raises(ValueError, match=r"true_inside holds no cell.*refine the grid"):
+    with pytest.raises(ValueError, match=r"true_inside has no cell.*refine the grid"):
         symmetric_difference(np.array([False, False]), np.array([True, False]))

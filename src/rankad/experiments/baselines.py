@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import pdist
@@ -24,47 +24,24 @@ from rankad._base.rows import validate_rows
 from rankad._loops.cache import compiled
 from rankad.stages.neighbors import nearest_neighbors
 
-__all__ = ["AKLPE", "BPKNNG", "METHODS", "HalfSpaceTrees", "IForest", "MassAD", "Method", "OneClass"]
+__all__ = ["BPKNNG", "METHODS", "HalfSpaceTrees", "MassAD", "OneClass"]
 
 Seed = int | np.random.RandomState | None
 
-# So many rows give all the pairs that the width of a kernel needs.
+# The width of a kernel is set by the pairs of at most this many rows.
 _PAIR_ROWS = 2_000
 
 
-class Method(Protocol):
-    """What the tables ask of a method."""
-
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Fit on nominal rows."""
-
-    def score_samples(self, X: Any) -> Floats:
-        """Score rows; higher is more nominal."""
-
-
 class _Baseline(BaseEstimator):
-    """Checks rows on the way in; see the methods below."""
-
-    _least_rows = 2
+    """Checks rows; the methods below fit and score them."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Fit on nominal rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : ignored
-        """
-        self._fit(validate_rows(self, X, reset=True, least=self._least_rows))
+        """Fit on nominal rows, an array-like of shape (n, d); y is ignored."""
+        self._fit(validate_rows(self, X, reset=True, least=2))
         return self
 
     def score_samples(self, X: Any) -> Floats:
-        """Score rows; higher is more nominal.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        """
+        """Score rows, an array-like of shape (n, d); higher is more nominal."""
         check_is_fitted(self)
         return self._score(validate_rows(self, X, reset=False))
 
@@ -80,7 +57,7 @@ class _Baseline(BaseEstimator):
 class BPKNNG(_Baseline):
     """BP-kNNG: the bipartite k-nearest-neighbour graph of Sricharan and Hero (NIPS 2011).
 
-    The nominal rows are parted at random into N and M rows. Neighbours are sought among the M alone, those of
+    The nominal rows are split at random into N and M rows. Neighbours are sought among the M alone, those of
     the N and those of a new row alike, so that both are compared on the same footing, among fewer rows than
     in aK-LPE. The statistic is the mean length of the edges to neighbours 1 to k: their sum with exponent
     gamma = 1, over k. The p-value of a row is the share of the N rows whose statistic is no smaller.
@@ -113,16 +90,10 @@ class BPKNNG(_Baseline):
     statistics_: Floats
 
     def __init__(self, n_neighbors: int = 20, *, random_state: Seed = None) -> None:
-        self.n_neighbors = n_neighbors
-        self.random_state = random_state
+        self.n_neighbors, self.random_state = n_neighbors, random_state
 
     def p_values(self, X: Any) -> Floats:
-        """Return the share of the N nominal rows whose statistic is no smaller than each row's.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        """
+        """Return the share of the N nominal rows whose statistic is no smaller than each row's."""
         below = np.searchsorted(self.statistics_, -self.score_samples(X), side="left")
         return 1.0 - below / len(self.statistics_)
 
@@ -143,80 +114,14 @@ class BPKNNG(_Baseline):
         return np.asarray(-distances.mean(axis=1))
 
 
-class AKLPE(_Baseline):
-    """aK-LPE: the mean distance to the k nearest neighbours, on raw features (Qian and Saligrama 2012).
-
-    Parameters
-    ----------
-    n_neighbors : int, default=20
-        k.
-
-    Attributes
-    ----------
-    klpe_ : KLPE
-        The detector that does the work, with its calibrated p-values.
-
-    Examples
-    --------
-    >>> AKLPE(n_neighbors=2).fit([[0.0], [1.0], [3.0], [7.0]]).score_samples([[0.0], [9.0]])
-    array([-0.5, -4. ])
-    """
-
-    _least_rows = 4
-
-    def __init__(self, n_neighbors: int = 20) -> None:
-        self.n_neighbors = n_neighbors
-
-    def _fit(self, rows: Floats) -> None:
-        # alpha is not used here: one half keeps small samples from warning that they cannot alarm.
-        self.klpe_ = KLPE(alpha=0.5, n_neighbors=self.n_neighbors, statistic="mean", scaling=None).fit(rows)
-
-    def _score(self, rows: Floats) -> Floats:
-        return np.asarray(self.klpe_.score_samples(rows))
-
-
-class IForest(_Baseline):
-    """Isolation forest (Liu, Ting and Zhou 2008), scikit-learn's, at its published setting.
-
-    Parameters
-    ----------
-    n_trees : int, default=100
-    n_rows : int, default=256
-        Rows that each tree is grown from; all of them where there are fewer.
-    random_state : int, RandomState or None
-
-    Attributes
-    ----------
-    forest_ : IsolationForest
-    """
-
-    def __init__(self, n_trees: int = 100, n_rows: int = 256, *, random_state: Seed = None) -> None:
-        self.n_trees = n_trees
-        self.n_rows = n_rows
-        self.random_state = random_state
-
-    def _fit(self, rows: Floats) -> None:
-        self.forest_ = IsolationForest(
-            n_estimators=self.n_trees, max_samples=min(self.n_rows, len(rows)), random_state=self.random_state
-        ).fit(rows)
-
-    def _score(self, rows: Floats) -> Floats:
-        return np.asarray(self.forest_.score_samples(rows))
-
-
 class HalfSpaceTrees(NamedTuple):
     """Complete binary trees of one depth; the children of node i are nodes 2 i + 1 and 2 i + 2.
 
-    Attributes
-    ----------
-    columns : ndarray of int, shape (t, 2 ** depth - 1)
-        The column that each inner node asks about.
-    cuts : ndarray of shape (t, 2 ** depth - 1)
-        Rows at or above the cut go to the second child.
-    masses : ndarray of shape (t, 2 ** (depth + 1) - 1)
-        How many rows of the tree's sub-sample came through each node.
+    Rows at or above an inner node's cut in its column go to the second child. The mass of a node is how many
+    rows of the tree's sub-sample came through it.
     """
 
+    # Of shapes (t, 2 ** depth - 1) twice and (t, 2 ** (depth + 1) - 1).
     columns: Ints
     cuts: Floats
     masses: Floats
@@ -257,19 +162,11 @@ class MassAD(_Baseline):
     trees_: HalfSpaceTrees
 
     def __init__(
-        self,
-        n_trees: int = 100,
-        n_rows: int = 256,
-        max_depth: int = 8,
-        size_limit: int = 1,
-        *,
+        self, n_trees: int = 100, n_rows: int = 256, max_depth: int = 8, size_limit: int = 1, *,
         random_state: Seed = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.n_rows = n_rows
-        self.max_depth = max_depth
-        self.size_limit = size_limit
-        self.random_state = random_state
+    ) -> None:  # fmt: skip
+        self.n_trees, self.n_rows, self.max_depth = n_trees, n_rows, max_depth
+        self.size_limit, self.random_state = size_limit, random_state
 
     def _fit(self, rows: Floats) -> None:
         for name in ("n_trees", "n_rows", "max_depth"):
@@ -360,37 +257,37 @@ class OneClass(_Baseline):
     Attributes
     ----------
     gamma_ : float
-    svm_ : OneClassSVM
+    model_ : OneClassSVM
     """
 
     gamma_: float
 
     def __init__(self, nu: float = 0.5, *, random_state: Seed = None) -> None:
-        self.nu = nu
-        self.random_state = random_state
+        self.nu, self.random_state = nu, random_state
 
     def _fit(self, rows: Floats) -> None:
-        seen = rows
+        some = rows
         if len(rows) > _PAIR_ROWS:
-            chosen = check_random_state(self.random_state).choice(len(rows), _PAIR_ROWS, replace=False)
-            seen = rows[chosen]
-        squared = pdist(seen, "sqeuclidean")
+            some = rows[check_random_state(self.random_state).choice(len(rows), _PAIR_ROWS, replace=False)]
+        squared = pdist(some, "sqeuclidean")
         apart = squared[squared > 0]
         median = float(np.median(squared)) or (float(np.median(apart)) if apart.size else 1.0)
         self.gamma_ = 1.0 / median
-        self.svm_ = OneClassSVM(kernel="rbf", gamma=self.gamma_, nu=self.nu).fit(rows)
+        self.model_ = OneClassSVM(kernel="rbf", gamma=self.gamma_, nu=self.nu).fit(rows)
 
     def _score(self, rows: Floats) -> Floats:
-        return np.asarray(self.svm_.score_samples(rows))
+        return np.asarray(self.model_.score_samples(rows))
 
 
 # In the order of the paper's columns; each takes a seed.
-METHODS: dict[str, Callable[[int], Method]] = {
+METHODS: dict[str, Callable[[int], Any]] = {
     "rankAD (published)": lambda seed: RankAD.as_published(random_state=seed),
     "rankAD (default)": lambda seed: RankAD(random_state=seed),
     "one-class SVM": lambda seed: OneClass(random_state=seed),
     "BP-K-NNG": lambda seed: BPKNNG(random_state=seed),
-    "aK-LPE": lambda seed: AKLPE(),
-    "iForest": lambda seed: IForest(random_state=seed),
+    # The mean distance to k neighbours (Qian and Saligrama 2012).
+    "aK-LPE": lambda seed: KLPE(n_neighbors=20, statistic="mean", scaling=None),
+    # Liu, Ting and Zhou 2008: by default, the 100 trees of 256 rows that they publish.
+    "iForest": lambda seed: IsolationForest(random_state=seed),
     "massAD": lambda seed: MassAD(random_state=seed),
 }

@@ -34,14 +34,9 @@ _SHARED_MODULES = ("baselines.py", "datasets.py", "synthetic.py")
 class Cell(NamedTuple):
     """One unit of work.
 
-    Attributes
-    ----------
-    key : dict
-        All that the result depends on, as plain values: experiment, data set, method, sizes, seed, and a
-        version to count up when the work itself changes.
-    work : callable
-        Without arguments; returns a dict of plain values. With several processes it travels to one of them,
-        so it should carry names rather than arrays.
+    The key is all that the result depends on, as plain values, with a version to increase when the work
+    changes. The work takes no arguments and returns a dict of plain values. It may be sent to another
+    process, so it should hold names rather than arrays.
     """
 
     key: dict[str, Any]
@@ -51,13 +46,8 @@ class Cell(NamedTuple):
 class CellStore:
     """Results of finished cells in a folder, one file each.
 
-    Parameters
-    ----------
-    folder : Path
-        Made when the first cell is saved.
-    stamp : dict or None
-        Part of every key. None: the versions of rankad and what it computes with, and a digest of rankad's
-        source, so that results of different code are never mixed.
+    The stamp is part of every key; by default, the versions of rankad and of what it computes with, and a
+    digest of rankad's source, so that results of different code are never mixed.
 
     Examples
     --------
@@ -81,9 +71,9 @@ class CellStore:
         """Return the result of a finished cell; None where there is none, or its file is damaged."""
         whole = self._whole(key)
         try:
-            found = json.loads(self._path(whole).read_text("utf-8"))
-            intact = found["key"] == whole and found["sha256"] == _digest(found["result"])
-            result: dict[str, Any] = found["result"]
+            stored = json.loads(self._path(whole).read_text("utf-8"))
+            result: dict[str, Any] = stored["result"]
+            intact = stored["key"] == whole and stored["sha256"] == _digest(result)
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
         return result if intact and isinstance(result, dict) else None
@@ -111,21 +101,8 @@ def run_cells(
 ) -> list[dict[str, Any]]:
     """Do the work of those cells that are not finished yet, and return all results in order.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        No two with the same key.
-    store : CellStore
-        Where finished cells are found, and saved one by one.
-    n_jobs : int
-        Processes. One: the cells follow one another in this process.
-    label : str
-        What the progress bar on standard error calls it.
-
-    Returns
-    -------
-    list of dict
-        As read back from the store, so that a resumed run returns the same as an uninterrupted one.
+    Each is saved as soon as it is finished, and returned as read back from the store, so that a resumed run
+    returns the same as an uninterrupted one. No two cells may have the same key.
     """
     keys = [_digest(plain(cell.key)) for cell in cells]
     for i, key in enumerate(keys):
@@ -143,7 +120,7 @@ def run_cells(
 def _finish(
     cells: Sequence[Cell], missing: list[int], store: CellStore, n_jobs: int
 ) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Yield the results of missing cells as they come."""
+    """Yield the results of missing cells as they are finished."""
     if n_jobs == 1 or len(missing) < 2:
         return (_work_and_save(i, cells[i], store) for i in missing)
     tasks = (delayed(_work_and_save)(i, cells[i], store) for i in missing)
@@ -161,28 +138,22 @@ def _work_and_save(i: int, cell: Cell, store: CellStore) -> tuple[int, dict[str,
 class _CellProgress:
     """Cells done and time left, on standard error: a bar on a terminal, elsewhere a line now and then."""
 
-    def __init__(self, label: str, total: int, found: int) -> None:
-        self._label, self._total, self._found, self._done = label, total, found, found
+    def __init__(self, label: str, total: int, finished: int) -> None:
+        self._label, self._total, self._finished, self._done = label, total, finished, finished
         self._start = self._written = time.monotonic()
         self._bar: RichProgress | None = None
 
     def __enter__(self) -> _CellProgress:
         console = Console(stderr=True)
         if console.is_terminal:
-            self._bar = RichProgress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("{task.fields[left]}"),
-                console=console,
-            )
+            texts = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
+            columns = (texts[0], BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), texts[1])
+            self._bar = RichProgress(*columns, console=console)
             self._bar.start()
-            self._task = self._bar.add_task(
-                self._label, total=self._total, completed=self._done, left=self._left()
-            )
-        elif self._found:
-            self._line(f"{self._found} of {self._total} found finished")
+            self._task = self._bar.add_task(self._label, total=self._total, left=self._left())
+            self._bar.update(self._task, completed=self._done)
+        elif self._finished:
+            self._line(f"{self._finished} of {self._total} finished before")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -200,19 +171,17 @@ class _CellProgress:
             self._line(f"{self._done} of {self._total}, {self._left()}")
 
     def _left(self) -> str:
-        here = self._done - self._found
         if self._done == self._total:
             return "done"
-        if here == 0:
+        if self._done == self._finished:
             return "time left not known yet"
-        # Rich's own estimate looks at the last few steps alone, and our cells differ a hundredfold.
-        seconds = (time.monotonic() - self._start) / here * (self._total - self._done)
-        minutes, seconds = divmod(round(seconds), 60)
+        # Rich's own estimate uses the last few steps alone, and our cells differ a hundredfold.
+        each = (time.monotonic() - self._start) / (self._done - self._finished)
+        minutes, seconds = divmod(round(each * (self._total - self._done)), 60)
         return f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left"
 
     def _line(self, text: str) -> None:
-        sys.stderr.write(f"rankad {self._label}: {text}\n")
-        sys.stderr.flush()
+        print(f"rankad {self._label}: {text}", file=sys.stderr, flush=True)
 
 
 def versions() -> dict[str, str]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
@@ -22,16 +24,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 __all__ = [
-    "SPECS",
-    "URL",
-    "Dataset",
-    "DatasetError",
-    "DatasetSpec",
-    "Split",
-    "load_dataset",
-    "make_mulcross",
-    "split_nominal",
-]
+    "SPECS", "URL", "Dataset", "DatasetError", "DatasetSpec", "Split", "draw", "load", "load_dataset",
+    "make_mulcross", "split_nominal",
+]  # fmt: skip
 
 # The environment variable RANKAD_DATA_URL names another place that serves the same files.
 URL = "https://raw.githubusercontent.com/Minqi824/ADBench/main/adbench/datasets/Classical/"
@@ -45,22 +40,11 @@ _LEAST_SPREAD = 0.01
 
 
 class DatasetError(RuntimeError):
-    """A data set could not be had; the message says which file, what was expected and where to put it."""
+    """A data set is not available; the message says which file, what was expected and where to put it."""
 
 
 class DatasetSpec(NamedTuple):
-    """One data set, and what the paper's table 2 says of it.
-
-    Attributes
-    ----------
-    name, title : str
-        As in code and as in tables.
-    file, sha256 : str or None
-        The ADBench file and its checksum; None for a set that is generated.
-    paper_rows, paper_columns : int
-    paper_anomalies : str
-        The paper's "anomaly class".
-    """
+    """One data set: its file, if it is not generated, and what the paper's table 2 says of it."""
 
     name: str
     title: str
@@ -72,15 +56,7 @@ class DatasetSpec(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """Rows and their labels.
-
-    Attributes
-    ----------
-    name : str
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-        1 for an anomaly, 0 for a nominal row.
-    """
+    """Rows of shape (n, d) and their labels: 1 for an anomaly, 0 for a nominal row."""
 
     name: str
     X: Floats
@@ -88,89 +64,35 @@ class Dataset(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Nominal rows to train on, and the rows to test on.
-
-    Attributes
-    ----------
-    train : ndarray of shape (n_train, d)
-    test : ndarray of shape (n_test, d)
-    nominal : ndarray of shape (n_test,)
-        True for the nominal rows of `test`.
-    """
+    """Nominal rows to train on, and rows to test on, with which of them are nominal."""
 
     train: Floats
     test: Floats
     nominal: Bools
 
 
+_SHA256 = {
+    "2_annthyroid.npz": "e738f7c58a8740d2c4aac4c71ff49ce5e1d1aa16f44178135fc9c09df05fad1b",
+    "10_cover.npz": "945a097c3542ae81a551bf1c06dcad78a755d94f84fcaf1d60687e42d1a656df",
+    "16_http.npz": "9d98710091551587f4740cfc851a6b064fff6319a337c2dc77ee6da4bcc2e02c",
+    "23_mammography.npz": "a0308ac9712d78321073b1c2dc98dc37665c0f35c1cc33019416fe8f8d7de7ea",
+    "30_satellite.npz": "1f048f5686f1b8c16a227fdfa3c81a62cd9a92715714a6b24c69b1c5ad96b46e",
+    "32_shuttle.npz": "26900b0f6be45d9ddb7a402c9b2f956ceda42d23a8ca4cf4406b8bc1352823d1",
+    "34_smtp.npz": "d2569fc9bc12115419e3f5b37d19921e10e6c26e5ad1e61064cfb0fbc402dfdd",
+}
+_TABLE_2: tuple[tuple[str, str, str | None, int, int, str], ...] = (
+    ("annthyroid", "Annthyroid", "2_annthyroid.npz", 6_832, 6, "classes 1, 2"),
+    ("cover", "Forest Cover", "10_cover.npz", 286_048, 10, "class 4 vs. class 2"),
+    ("http", "HTTP", "16_http.npz", 567_497, 3, "attack"),
+    ("mammography", "Mammography", "23_mammography.npz", 11_183, 6, "class 1"),
+    ("mulcross", "Mulcross", None, 262_144, 4, "2 clusters"),
+    ("satellite", "Satellite", "30_satellite.npz", 6_435, 36, "3 smallest classes"),
+    ("shuttle", "Shuttle", "32_shuttle.npz", 49_097, 9, "classes 2, 3, 5, 6, 7"),
+    ("smtp", "SMTP", "34_smtp.npz", 95_156, 3, "attack"),
+)
 SPECS: dict[str, DatasetSpec] = {
-    spec.name: spec
-    for spec in (
-        DatasetSpec(
-            "annthyroid",
-            "Annthyroid",
-            "2_annthyroid.npz",
-            "e738f7c58a8740d2c4aac4c71ff49ce5e1d1aa16f44178135fc9c09df05fad1b",
-            6_832,
-            6,
-            "classes 1, 2",
-        ),
-        DatasetSpec(
-            "cover",
-            "Forest Cover",
-            "10_cover.npz",
-            "945a097c3542ae81a551bf1c06dcad78a755d94f84fcaf1d60687e42d1a656df",
-            286_048,
-            10,
-            "class 4 vs. class 2",
-        ),
-        DatasetSpec(
-            "http",
-            "HTTP",
-            "16_http.npz",
-            "9d98710091551587f4740cfc851a6b064fff6319a337c2dc77ee6da4bcc2e02c",
-            567_497,
-            3,
-            "attack",
-        ),
-        DatasetSpec(
-            "mammography",
-            "Mammography",
-            "23_mammography.npz",
-            "a0308ac9712d78321073b1c2dc98dc37665c0f35c1cc33019416fe8f8d7de7ea",
-            11_183,
-            6,
-            "class 1",
-        ),
-        DatasetSpec("mulcross", "Mulcross", None, None, 262_144, 4, "2 clusters"),
-        DatasetSpec(
-            "satellite",
-            "Satellite",
-            "30_satellite.npz",
-            "1f048f5686f1b8c16a227fdfa3c81a62cd9a92715714a6b24c69b1c5ad96b46e",
-            6_435,
-            36,
-            "3 smallest classes",
-        ),
-        DatasetSpec(
-            "shuttle",
-            "Shuttle",
-            "32_shuttle.npz",
-            "26900b0f6be45d9ddb7a402c9b2f956ceda42d23a8ca4cf4406b8bc1352823d1",
-            49_097,
-            9,
-            "classes 2, 3, 5, 6, 7",
-        ),
-        DatasetSpec(
-            "smtp",
-            "SMTP",
-            "34_smtp.npz",
-            "d2569fc9bc12115419e3f5b37d19921e10e6c26e5ad1e61064cfb0fbc402dfdd",
-            95_156,
-            3,
-            "attack",
-        ),
-    )
+    name: DatasetSpec(name, title, file, None if file is None else _SHA256[file], rows, columns, anomalies)
+    for name, title, file, rows, columns, anomalies in _TABLE_2
 }
 
 
@@ -182,8 +104,8 @@ def load_dataset(name: str, data_dir: Path | None = None) -> Dataset:
     name : str
         A key of `SPECS`.
     data_dir : path, optional
-        The folder of the files; else the one that the environment variable ``RANKAD_DATA`` names. Without
-        either, the file is downloaded once into the cache folder (`pooch.os_cache`).
+        The folder of the files; by default the one that the environment variable ``RANKAD_DATA`` names, and
+        without it the file is downloaded once into the cache folder (`pooch.os_cache`).
 
     Raises
     ------
@@ -191,19 +113,24 @@ def load_dataset(name: str, data_dir: Path | None = None) -> Dataset:
         A file is missing from the folder, has another checksum, or could not be downloaded.
     """
     if name not in SPECS:
-        raise ValueError(f"name={name!r} is no data set of the paper; choose one of {', '.join(SPECS)}")
+        raise ValueError(f"name={name!r} is not a data set of the paper; choose one of {', '.join(SPECS)}")
     spec = SPECS[name]
     if spec.file is None or spec.sha256 is None:
         return make_mulcross()
-    named = os.environ.get("RANKAD_DATA")
     if data_dir is not None:
         content = _from_folder(spec.file, spec.sha256, Path(data_dir), "the data folder given")
-    elif named:
+    elif named := os.environ.get("RANKAD_DATA"):
         content = _from_folder(spec.file, spec.sha256, Path(named), "the data folder that RANKAD_DATA names")
     else:
         content = _from_cache(spec.file, spec.sha256)
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         return Dataset(name, arrays["X"].astype(np.float64), arrays["y"].astype(np.int64))
+
+
+@lru_cache(maxsize=8)
+def load(name: str, data: Path | None) -> Dataset:
+    """Load a data set once."""
+    return load_dataset(name, data)
 
 
 def make_mulcross(n: int = 262_144, seed: int = 0) -> Dataset:
@@ -250,18 +177,13 @@ def make_mulcross(n: int = 262_144, seed: int = 0) -> Dataset:
 
 
 def split_nominal(
-    dataset: Dataset, rng: np.random.Generator, n_train: int = 2_000, max_nominal_test: int = 80_000
+    dataset: Dataset,
+    rng: np.random.Generator,
+    n_train: int = 2_000,
+    max_nominal_test: int = 80_000,
+    max_anomalous_test: int | None = None,
 ) -> Split:
-    """Draw nominal rows to train on; test on the other nominal rows and on all anomalies.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    rng : numpy.random.Generator
-    n_train : int
-        How many nominal rows train.
-    max_nominal_test : int
-        The most nominal rows that test.
+    """Draw nominal rows to train on; test on the other nominal rows and on the anomalies, at most as given.
 
     Examples
     --------
@@ -278,9 +200,20 @@ def split_nominal(
             f"rows; choose from 1 to {order.size - 1}"
         )
     anomalous = np.flatnonzero(dataset.y == 1)
-    inside = order[n_train : n_train + max_nominal_test]
-    nominal = np.repeat([True, False], [inside.size, anomalous.size])
-    return Split(dataset.X[order[:n_train]], dataset.X[np.concatenate([inside, anomalous])], nominal)
+    if max_anomalous_test is not None and anomalous.size > max_anomalous_test:
+        anomalous = np.sort(rng.choice(anomalous, size=max_anomalous_test, replace=False))
+    nominal = order[n_train : n_train + max_nominal_test]
+    return Split(
+        dataset.X[order[:n_train]],
+        dataset.X[np.concatenate([nominal, anomalous])],
+        np.repeat([True, False], [nominal.size, anomalous.size]),
+    )
+
+
+def draw(dataset: Dataset, seed: int, size: Mapping[str, Any]) -> Split:
+    """Split a set for one run; `size` has the items n_train, max_nominal and max_anomalous."""
+    most = size["n_train"], size["max_nominal"], size["max_anomalous"]
+    return split_nominal(dataset, np.random.default_rng(seed), *most)
 
 
 # ------------------------------------------------------------------------------------------------- the files
@@ -295,10 +228,10 @@ def _from_folder(file: str, sha256: str, folder: Path, which: str) -> bytes:
             "no folder (no --data, RANKAD_DATA unset) to have it downloaded"
         )
     content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != sha256:
         raise DatasetError(
-            f"{path} is not the file expected: its SHA-256 is {found}, not {sha256}. Replace it by the "
+            f"{path} is not the file expected: its SHA-256 is {actual}, not {sha256}. Replace it by the "
             "ADBench file, or name no folder (no --data, RANKAD_DATA unset) to have it downloaded"
         )
     return content
@@ -323,16 +256,13 @@ def _from_cache(file: str, sha256: str) -> bytes:
         f"RANKAD_DATA, or put it at {cache / file}"
     )
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    # Nothing is drawn before the first byte: most of the time the file is in the cache.
     bar = _Bar(Progress(*columns, console=Console(stderr=True)), file)
     try:
         downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16)
         return Path(pooch.retrieve(url, f"sha256:{sha256}", file, cache, downloader=downloader)).read_bytes()
     except OSError as error:
-        # The exceptions of requests are of this kind, too: no network, no such file, a broken connection.
-        # One that carries a response, such as 404, holds its connection open.
-        response = getattr(error, "response", None)
-        if response is not None:
+        # requests' exceptions, too. One that carries a response, such as 404, holds its connection open.
+        if (response := getattr(error, "response", None)) is not None:
             response.close()
         raise DatasetError(f"{file} could not be downloaded from {url}: {error}. {remedy}") from error
     except ValueError as error:
@@ -342,38 +272,27 @@ def _from_cache(file: str, sha256: str) -> bytes:
 
 
 class _Bar:
-    """What pooch asks of a progress bar, drawn by rich."""
+    """The progress bar that pooch expects, drawn by rich."""
 
     def __init__(self, progress: Progress, label: str) -> None:
         self._progress = progress
         self._task = progress.add_task(label, total=None)
-        self._total = 0
         self._done = 0
-        self._drawn = False
-
-    @property
-    def total(self) -> int:
-        """How many bytes there are; 0 if the server does not tell."""
-        return self._total
-
-    @total.setter
-    def total(self, total: int) -> None:
-        self._total = total
-        self._drawn = True
-        self._progress.start()
-        self._progress.update(self._task, total=total or None)
+        # Set by pooch; 0 if the server does not say how many bytes there are.
+        self.total = 0
 
     def update(self, size: int) -> None:
         """Count bytes; pooch counts the last piece as a full one."""
-        self._done = min(self._done + size, self._total) if self._total else self._done + size
-        self._progress.update(self._task, completed=self._done)
+        # Nothing is drawn before the first byte: most of the time the file is in the cache.
+        self._progress.start()
+        self._done = min(self._done + size, self.total or self._done + size)
+        self._progress.update(self._task, total=self.total or None, completed=self._done)
 
     def reset(self) -> None:
         """Start again from zero."""
         self._done = 0
 
     def close(self) -> None:
-        """End the bar, if there is one."""
-        if self._drawn:
-            self._drawn = False
+        """End the bar, if it was drawn."""
+        if self._progress.live.is_started:
             self._progress.stop()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from rankad.experiments import level_sets
 from rankad.experiments.cells import Cell
 from rankad.experiments.level_sets import (
     DEFAULT,
+    HEADING,
     METHODS,
     PUBLISHED,
     REDUCED_GRID,
     THREE_LEVELS,
     Job,
-    cell,
-    compare,
-    differences_table,
-    picture,
 )
 from rankad.experiments.results import write_results
 from rankad.experiments.settings import Settings
@@ -38,26 +36,25 @@ _NOT_QUICK = (THREE_LEVELS, PUBLISHED)
 
 def cells(settings: Settings) -> list[Cell]:
     """List the cells; all of one run before the next. The first run is drawn."""
-    found = []
-    for number in range(settings.n_runs):
+    listed = []
+    for number, seed in enumerate(settings.run_seeds(settings.n_runs)):
         for method in METHODS:
             if settings.quick and method in _NOT_QUICK:
                 continue
             drawn = _DRAWN if number == 0 and method in _TITLES else ()
-            job = Job("toy", method, N_TRAIN, settings.run_seed(number), N_GRID, drawn)
-            found.append(cell(NAME, number, job))
-    return found
+            job = Job("toy", method, N_TRAIN, seed, N_GRID, drawn)
+            listed.append(level_sets.cell(NAME, number, job))
+    return listed
 
 
 def run(settings: Settings) -> None:
     """Draw the figure, measure what it shows, and write both."""
-    found = compare(NAME, cells(settings), settings, _TITLES)
+    compared = level_sets.compare(NAME, cells(settings), settings, _TITLES)
     title = f"Figure 1: level curves of g over the true level sets, {N_TRAIN:,} rows of the toy example"
     path = settings.out / f"{NAME}.png"
-    picture(path, title, found.panels, (0.6, 7.4, -4.2, 4.2), 3, (12.5, 6.9))
-    heading = "Volume of the symmetric difference to the true minimum volume set"
-    table = differences_table(NAME, heading, found.summary, _notes(settings))
-    raw = {"paper": "pictures only, no numbers", **found.raw}
+    level_sets.picture(path, title, compared.panels, (0.6, 7.4, -4.2, 4.2), 3, (12.5, 6.9))
+    table = level_sets.differences_table(NAME, HEADING, compared.summary, _notes(settings))
+    raw = {"paper": "pictures only, no numbers", **compared.raw}
     write_results(settings.out, NAME, table, raw, [path])
 
 

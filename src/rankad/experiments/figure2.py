@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rankad.experiments import level_sets
 from rankad.experiments.cells import Cell
 from rankad.experiments.level_sets import (
     ALPHAS,
     DEFAULT,
+    HEADING,
     KLPE_20,
     PUBLISHED,
     REDUCED_GRID,
     THREE_LEVELS,
     Job,
-    cell,
-    compare,
-    differences_table,
-    picture,
 )
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import write_results
@@ -36,36 +34,36 @@ BAR = (0.05, 0.10)
 
 def cells(settings: Settings) -> list[Cell]:
     """List the cells; all of one run before the next. The first run with the paper's rows is drawn."""
-    found = []
-    for number in range(settings.n_runs):
+    listed = []
+    for number, seed in enumerate(settings.run_seeds(settings.n_runs)):
         for n in SIZES[:1] if settings.quick else SIZES:
             for method in METHODS:
                 drawn = ALPHAS if number == 0 and n == SIZES[0] else ()
-                job = Job("printed", method, n, settings.run_seed(number), N_GRID, drawn)
-                found.append(cell(NAME, number, job))
-    return found
+                job = Job("printed", method, n, seed, N_GRID, drawn)
+                listed.append(level_sets.cell(NAME, number, job))
+    return listed
 
 
 def run(settings: Settings) -> None:
     """Draw the figure, measure what it shows, and write both."""
-    found = compare(NAME, cells(settings), settings)
+    compared = level_sets.compare(NAME, cells(settings), settings)
     title = f"Figure 2: level sets of the p-values over the true level sets, {SIZES[0]:,} rows"
     path = settings.out / f"{NAME}.png"
-    picture(path, title, found.panels, (-15.5, 9.5, -9.0, 9.0), 2, (12.5, 10.8))
-    bar = judge(found.summary)
-    heading = "Volume of the symmetric difference to the true minimum volume set"
-    table = differences_table(NAME, heading, found.summary, [*_notes(settings), *map(_verdict, bar)])
-    raw = {"paper": "a picture only, no numbers", "bar": bar, **found.raw}
+    level_sets.picture(path, title, compared.panels, (-15.5, 9.5, -9.0, 9.0), 2, (12.5, 10.8))
+    bar = judge(compared.summary)
+    notes = [*_notes(settings), *map(_verdict, bar)]
+    table = level_sets.differences_table(NAME, HEADING, compared.summary, notes)
+    raw = {"paper": "a picture only, no numbers", "bar": bar, **compared.raw}
     write_results(settings.out, NAME, table, raw, [path])
 
 
 def judge(summary: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Hold the default against aK-LPE on the same rows, at the alphas of the bar."""
-    found = {(entry["n"], entry["method"]): entry["difference"] for entry in summary}
+    differences = {(entry["n"], entry["method"]): entry["difference"] for entry in summary}
     judged = []
-    for n in sorted({n for n, _ in found}):
+    for n in sorted({n for n, _ in differences}):
         for alpha in BAR:
-            ours, theirs = (found[n, method][ALPHAS.index(alpha)] for method in (DEFAULT, KLPE_20))
+            ours, theirs = (differences[n, method][ALPHAS.index(alpha)] for method in (DEFAULT, KLPE_20))
             judged.append({"n": n, "alpha": alpha, "default": ours, "aK-LPE": theirs, "met": ours <= theirs})
     return judged
 

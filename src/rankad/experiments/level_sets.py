@@ -20,7 +20,7 @@ from matplotlib.patches import Patch
 
 from rankad import KLPE, RankAD
 from rankad._base.arrays import Floats
-from rankad.experiments.cells import Cell, CellStore, run_cells
+from rankad.experiments.cells import Cell
 from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS, new_figure, percent, save, tint
 from rankad.experiments.results import Table, mean, standard_error
@@ -28,32 +28,17 @@ from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED, TOY, Mixture, grid, symmetric_difference
 
 __all__ = [
-    "ALPHAS",
-    "DEFAULT",
-    "KLPE_20",
-    "METHODS",
-    "PUBLISHED",
-    "REDUCED_GRID",
-    "THREE_LEVELS",
-    "Comparison",
-    "Job",
-    "Panel",
-    "cell",
-    "compare",
-    "differences_table",
-    "draw_panel",
-    "job_of",
-    "level_differences",
-    "measure",
-    "picture",
-    "summarize",
-]
+    "ALPHAS", "DEFAULT", "HEADING", "KLPE_20", "METHODS", "PUBLISHED", "REDUCED_GRID", "THREE_LEVELS",
+    "Comparison", "Job", "Panel", "cell", "compare", "differences_table", "draw_panel", "level_differences",
+    "measure", "picture", "summarize",
+]  # fmt: skip
 
-# To be counted up when the work of a cell changes.
+# Increase it when the work of a cell changes.
 _VERSION = 2
 
 ALPHAS = (0.05, 0.10, 0.25, 0.50, 0.75)
-# Of the grid on which volumes are measured, every so many-th cell is kept for drawing.
+HEADING = "Volume of the symmetric difference to the true minimum volume set"
+# The grid on which volumes are measured is thinned out for drawing.
 _STRIDE = 2
 
 _MIXTURES = {"toy": TOY, "printed": PRINTED}
@@ -89,20 +74,8 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
 class Job(NamedTuple):
     """All that the result of one cell depends on, as plain values.
 
-    Attributes
-    ----------
-    mixture : str
-        "toy" or "printed".
-    method : str
-        A key of `METHODS`.
-    n : int
-        Rows to train on.
-    seed : int
-        Of the rows and of the method: all methods are fitted on the same rows.
-    n_grid : int
-        Cells of the grid in each direction.
-    drawn : tuple of float
-        The alphas to keep level curves for; empty where nothing is to be drawn.
+    The seed is that of the rows and of the method: all methods are fitted on the same rows. Level curves are
+    kept for the alphas in `drawn`.
     """
 
     mixture: str
@@ -111,6 +84,11 @@ class Job(NamedTuple):
     seed: int
     n_grid: int
     drawn: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Job:
+        """Return the job of a cell, from its key or its record."""
+        return cls(**{name: record[name] for name in cls._fields})
 
     def rows(self) -> Floats:
         """Draw the training rows."""
@@ -134,36 +112,22 @@ def level_differences(
     """Compare the level sets of a fitted detector with the true minimum volume sets.
 
     The detector's set at alpha holds the rows whose p-value exceeds alpha; the true one, of mass 1 - alpha,
-    those whose density is at least the mixture's level.
-
-    Parameters
-    ----------
-    detector : object with a method p_values
-    mixture : Mixture
-    n_grid : int
-        Cells in each direction of the grid on which volumes are measured.
-    alphas : sequence of float
-
-    Returns
-    -------
-    dict
-        For each alpha: "difference", the volume of the symmetric difference relative to the true volume, and
-        "volume", the learned volume relative to the true one.
+    those whose density is at least the mixture's level. Returns, for each alpha, the volume of the symmetric
+    difference ("difference") and the learned volume ("volume"), both relative to the true volume.
     """
     lattice = grid(mixture, n_grid)
     p_values, density = detector.p_values(lattice.rows), mixture.density(lattice.rows)
-    found: dict[str, list[float]] = {"difference": [], "volume": []}
+    compared: dict[str, list[float]] = {"difference": [], "volume": []}
     for alpha in alphas:
         inside, learned = density >= mixture.level(alpha), p_values > alpha
-        found["difference"].append(symmetric_difference(inside, learned))
-        found["volume"].append(float(learned.sum() / inside.sum()))
-    return found
+        compared["difference"].append(symmetric_difference(inside, learned))
+        compared["volume"].append(float(learned.sum() / inside.sum()))
+    return compared
 
 
 def measure(job: Job) -> dict[str, Any]:
     """Do the work of one cell: fit, compare with the truth, and keep the scores to draw, where asked for."""
     mixture = _MIXTURES[job.mixture]
-    # Whether it converged is part of the result.
     with one_thread():
         detector = METHODS[job.method](job.seed, job.n).fit(job.rows())
     result: dict[str, Any] = level_differences(detector, mixture, job.n_grid)
@@ -183,21 +147,16 @@ def cell(experiment: str, run: int, job: Job) -> Cell:
     return Cell({**key, "parameters": parameters}, partial(measure, job))
 
 
-def job_of(one: Cell) -> Job:
-    """Return the job of a cell that `cell` made."""
-    return Job(**{name: one.key[name] for name in Job._fields})
-
-
 def summarize(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Average over the runs, for each number of rows and method, in the order in which they come."""
+    """Average over the runs, for each number of rows and method in the order of the records."""
     groups: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
     for record in records:
         groups.setdefault((record["n"], record["method"]), []).append(record)
-    found = []
+    summary = []
     for (n, method), several in groups.items():
         differences = list(zip(*(record["difference"] for record in several), strict=True))
         volumes = list(zip(*(record["volume"] for record in several), strict=True))
-        found.append(
+        summary.append(
             {
                 "n": n,
                 "method": method,
@@ -208,7 +167,7 @@ def summarize(records: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "volume": [mean(values) for values in volumes],
             }
         )
-    return sorted(found, key=lambda entry: entry["n"])
+    return sorted(summary, key=lambda entry: entry["n"])
 
 
 def differences_table(
@@ -226,7 +185,7 @@ def differences_table(
 
 
 class Comparison(NamedTuple):
-    """What was measured: for the JSON file, averaged over the runs, and the pictures of what was drawn."""
+    """What was measured: for the JSON file, averaged over the runs, and as pictures."""
 
     raw: dict[str, Any]
     summary: list[dict[str, Any]]
@@ -236,36 +195,18 @@ class Comparison(NamedTuple):
 def compare(
     name: str, todo: Sequence[Cell], settings: Settings, titles: Mapping[str, str] | None = None
 ) -> Comparison:
-    """Run the cells of a figure and sum up.
-
-    Parameters
-    ----------
-    name : str
-        Of the figure.
-    todo : sequence of Cell
-        As `cell` makes them.
-    settings : Settings
-    titles : mapping, optional
-        What stands above a method's picture, where it is not the method's name.
-    """
-    done = run_cells(todo, CellStore(settings.cells), settings.workers, name)
-    # What serves for drawing only, and what the method's name says, stays out of the JSON file.
-    left_out = ("surface", "parameters")
-    joined = ({**each.key, **result} for each, result in zip(todo, done, strict=True))
-    records = [{key: value for key, value in one.items() if key not in left_out} for one in joined]
-    summary = summarize(records)
-    raw = {
-        "settings": {"seed": settings.seed, "quick": settings.quick, "runs": settings.n_runs},
-        "alphas": ALPHAS,
-        "summary": summary,
-        "cells": records,
-    }
-    named = titles or {}
+    """Run the cells of a figure and summarize; `titles` are of methods that are not titled by their names."""
+    records = settings.run(todo, name)
     panels = [
-        Panel(job_of(each), result, named.get(each.key["method"], each.key["method"]))
-        for each, result in zip(todo, done, strict=True)
-        if each.key["drawn"]
+        Panel(Job.of(record), record, (titles or {}).get(record["method"], record["method"]))
+        for record in records
+        if record["drawn"]
     ]
+    # The JSON file leaves out what is only needed for drawing, and what the method's name says.
+    left_out = ("surface", "parameters")
+    kept = [{key: value for key, value in record.items() if key not in left_out} for record in records]
+    summary = summarize(kept)
+    raw = {"settings": settings.raw, "alphas": ALPHAS, "summary": summary, "cells": kept}
     return Comparison(raw, summary, panels)
 
 
@@ -286,34 +227,24 @@ def _unpack(text: str) -> Floats:
 def draw_panel(axes: Axes, panel: Panel, view: tuple[float, float, float, float]) -> None:
     """Draw a detector's level curves over the true level sets and the rows it was fitted on.
 
-    Bands: the true sets. A curve has the colour of the band whose outer edge it ought to be.
+    The bands are the true sets. A curve has the colour of the band whose outer edge it should be.
     """
     job = panel.job
     mixture, lattice = _MIXTURES[job.mixture], grid(_MIXTURES[job.mixture], job.n_grid)
     density = mixture.density(lattice.rows).reshape(job.n_grid, job.n_grid)
     levels = [mixture.level(alpha) for alpha in job.drawn]
-    axes.contourf(
-        lattice.x,
-        lattice.y,
-        density,
-        levels=[*levels, float(density.max()) * 1.01],
-        colors=[tint(colour) for colour in COLOURS],
-        zorder=1,
-    )
+    levels.append(float(density.max()) * 1.01)
+    colours = [tint(colour) for colour in COLOURS]
+    axes.contourf(lattice.x, lattice.y, density, levels=levels, colors=colours, zorder=1)
     rows = job.rows()
     axes.plot(rows[:, 0], rows[:, 1], ".", color="0.35", markersize=1.6, zorder=2)
     x, y, scores = lattice.x[::_STRIDE], lattice.y[::_STRIDE], _unpack(panel.result["surface"])
+    line: dict[str, Any] = {"linewidths": 1.6, "linestyles": "solid", "zorder": 3}
     for colour, offset in zip(COLOURS, panel.result["offsets"], strict=True):
         if scores.min() < offset < scores.max():
-            axes.contour(
-                x, y, scores, levels=[offset], colors=[colour], linewidths=1.6, linestyles="solid", zorder=3
-            )
+            axes.contour(x, y, scores, levels=[offset], colors=[colour], **line)
     axes.set_title("\n".join([panel.title, *_captions(panel, scores)]), fontsize=10)
-    axes.set_xlim(view[0], view[1])
-    axes.set_ylim(view[2], view[3])
-    axes.set_aspect("equal")
-    axes.set_xlabel("$x_1$")
-    axes.set_ylabel("$x_2$")
+    axes.set(xlim=view[:2], ylim=view[2:], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
 
 
 def picture(
@@ -326,9 +257,8 @@ def picture(
 ) -> Path:
     """Draw panels side by side under one title and above one legend; write a PNG, whole or not at all."""
     figure = new_figure(title, size)
-    lines = -(-len(panels) // columns)
     for i, panel in enumerate(panels):
-        draw_panel(figure.add_subplot(lines, columns, i + 1), panel, view)
+        draw_panel(figure.add_subplot(-(-len(panels) // columns), columns, i + 1), panel, view)
     drawn = panels[0].job.drawn
     handles: list[Patch | Line2D] = []
     for colour, alpha in zip(COLOURS, drawn, strict=True):
@@ -340,17 +270,10 @@ def picture(
 
 def _captions(panel: Panel, scores: Floats) -> list[str]:
     """Say in words what a picture cannot: the numbers, and which sets have no outer edge."""
-    shown = zip(ALPHAS[:2], panel.result["difference"], strict=False)
-    lines = [
-        "symmetric difference " + ", ".join(f"{value:.2f} at {percent(alpha)}" for alpha, value in shown)
-    ]
-    corner = float(scores[0, 0])
-    endless = [
-        alpha for alpha, c in zip(panel.job.drawn, panel.result["offsets"], strict=True) if corner >= c
-    ]
-    lines.append(
-        f"the far field is inside at α = {', '.join(map(percent, endless))}"
-        if endless
-        else "the far field is outside every set"
-    )
-    return lines
+    result = panel.result
+    shown = zip(ALPHAS[:2], result["difference"], strict=False)
+    differences = ", ".join(f"{value:.2f} at {percent(alpha)}" for alpha, value in shown)
+    ends = zip(panel.job.drawn, result["offsets"], strict=True)
+    endless = ", ".join(percent(alpha) for alpha, offset in ends if scores[0, 0] >= offset)
+    far = f"inside at α = {endless}" if endless else "outside every set"
+    return [f"symmetric difference {differences}", f"the far field is {far}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -13,16 +14,17 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from rankad._base.arrays import Bools, Floats
+from rankad.experiments.datasets import Split
 
-__all__ = ["MISS", "auc", "false_alarm_band", "one_thread"]
+__all__ = ["MISS", "auc", "false_alarm_band", "fitted_auc", "one_thread"]
 
-# False alarms miss their band with this probability, if all is well.
+# With this probability the false alarms of an exact calibration lie outside their band.
 MISS = 0.01
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread, and leave it to the reader of the results whether a solver converged."""
+    """Compute on one thread, and do not warn of solvers that did not converge."""
     with threadpool_limits(limits=1), catch_warnings():
         simplefilter("ignore", ConvergenceWarning)
         yield
@@ -33,8 +35,14 @@ def auc(nominal: Bools, scores: Floats) -> float:
     return float(roc_auc_score(nominal, scores))
 
 
+def fitted_auc(detector: Any, split: Split) -> float:
+    """Fit a detector on the training rows, on one thread, and return its AUC on the test rows."""
+    with one_thread():
+        return auc(split.nominal, detector.fit(split.train).score_samples(split.test))
+
+
 def false_alarm_band(alpha: float, n: int, m: int) -> tuple[float, float]:
-    """Return the rates between which false alarms stay, but for one chance in a hundred.
+    """Return the rates between which false alarms stay with 99 % probability.
 
     With n nominal scores and m fresh rows exchangeable with them, the number of p-values at most alpha is
     beta-binomial with m trials and parameters r and n + 1 - r, where r = floor(alpha (n + 1)).

@@ -1,7 +1,7 @@
 """The tables on the page of results, refreshed from the result files.
 
-The page is written by hand but for what stands between markers, ``<!-- NAME begin -->`` and
-``<!-- NAME end -->``: one pair for each table of the experiments, and one for how they were made.
+The page is written by hand except between markers, ``<!-- NAME begin -->`` and ``<!-- NAME end -->``: one
+pair for each table of the experiments, and one for how they were made.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +25,22 @@ _MARKER = re.compile(r"^<!-- (?P<name>[a-z0-9-]+) (?P<which>begin|end) -->$", re
 
 
 def read_tables(results: Path) -> dict[str, str]:
-    """Return the Markdown of every table in a folder of results, by name, and how they were made.
-
-    Raises
-    ------
-    FileNotFoundError
-        The results of an experiment are not there.
-    """
-    found: dict[str, str] = {}
+    """Return the Markdown of every table in a folder of results, by name, and how they were made."""
+    tables: dict[str, str] = {}
     made: dict[str, list[str]] = {}
     for experiment in sorted(EXPERIMENTS):
         path = results / f"{experiment}.json"
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} is not there, so that the page cannot be refreshed; run rankad reproduce "
+                f"{path} is not there, so the page cannot be refreshed; run rankad reproduce "
                 f"{experiment} --out {results}"
             )
         content = json.loads(path.read_text("utf-8"))
         for table in content["tables"]:
-            found[table["name"]] = Table(**table).markdown(heading="####")
+            tables[table["name"]] = Table(**table).markdown(heading="####")
         made.setdefault(_made_with(content), []).append(experiment)
-    found[MADE_WITH] = "\n".join(f"- {', '.join(names)}: {how}" for how, names in made.items())
-    return found
+    tables[MADE_WITH] = "\n".join(f"- {', '.join(names)}: {how}" for how, names in made.items())
+    return tables
 
 
 def _made_with(content: dict[str, Any]) -> str:
@@ -56,19 +51,7 @@ def _made_with(content: dict[str, Any]) -> str:
 
 
 def refresh(text: str, tables: dict[str, str]) -> str:
-    """Return the page with what stands between its markers replaced.
-
-    Parameters
-    ----------
-    text : str
-        The page.
-    tables : dict
-        What belongs between the markers of each name.
-
-    Raises
-    ------
-    ValueError
-        A table has no markers, markers have no table, or they are not in pairs.
+    """Return the page with the text between its markers replaced; raise if markers and tables do not match.
 
     Examples
     --------
@@ -87,9 +70,9 @@ def refresh(text: str, tables: dict[str, str]) -> str:
     After.
     """
     marks = list(_MARKER.finditer(text))
-    for begin, end in zip(marks[::2], [*marks[1::2], None], strict=False):
-        paired = end is not None and begin["name"] == end["name"]
-        if not paired or (begin["which"], end["which"] if end else "") != ("begin", "end"):
+    for begin, end in zip_longest(marks[::2], marks[1::2]):
+        kinds = begin["which"], end and end["which"]
+        if kinds != ("begin", "end") or begin["name"] != end["name"]:
             raise ValueError(
                 f"{begin[0]!r} does not open a pair; close it with '<!-- {begin['name']} end -->' before the "
                 "next marker."
@@ -120,13 +103,12 @@ def refresh_page(page: Path, results: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Refresh the page given from the folder beside it that has its name, such as ``docs/reproduction``."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if len(given) != 1:
-        sys.exit("usage: python -m rankad.experiments.page PAGE.md")
-    page = Path(given[0])
+    """Refresh the tables of a page from a folder of results."""
+    given = [Path(each) for each in (sys.argv[1:] if arguments is None else arguments)]
+    if len(given) != 2:
+        sys.exit("usage: python -m rankad.experiments.page PAGE.md RESULTS")
     try:
-        refresh_page(page, page.with_suffix(""))
+        refresh_page(*given)
     except (OSError, ValueError) as error:
         sys.exit(f"rankad.experiments.page: {error}")
 

@@ -22,7 +22,7 @@ ALL = "all"
 
 
 def names(wanted: str) -> list[str]:
-    """Return the experiments that a name stands for, or raise.
+    """Return the experiments that a name stands for.
 
     Examples
     --------
@@ -39,16 +39,7 @@ def names(wanted: str) -> list[str]:
 
 
 def reproduce(wanted: str, settings: Settings, finished: Callable[[str], None] | None = None) -> None:
-    """Run one experiment, or all of them.
-
-    Parameters
-    ----------
-    wanted : str
-        A key of `EXPERIMENTS`, or "all".
-    settings : Settings
-    finished : callable, optional
-        Told the name of each experiment once its results are written.
-    """
+    """Run one experiment or all; call `finished` with the name of each when its results are written."""
     for name in names(wanted):
         # Imported one at a time, so that a table does not need what only a figure does.
         import_module(EXPERIMENTS[name]).run(settings)

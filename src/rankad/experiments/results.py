@@ -7,6 +7,7 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean as mean
 from typing import Any, NamedTuple
 
 from rankad.experiments.cells import plain, versions, write_atomically
@@ -15,17 +16,7 @@ __all__ = ["Table", "mean", "standard_error", "write_results"]
 
 
 class Table(NamedTuple):
-    """A table, its cells already text.
-
-    Attributes
-    ----------
-    name, title : str
-        As programs and as people call it.
-    columns : sequence of str
-    rows : sequence of sequences of str
-        As many cells in each as there are columns.
-    notes : sequence of str
-        What a reader must know to read it right.
+    """A table of text, with notes on how to read it.
 
     Examples
     --------
@@ -69,18 +60,8 @@ def write_results(
 ) -> None:
     """Write ``NAME.md`` and ``NAME.json``, each whole or not at all.
 
-    Parameters
-    ----------
-    out_dir : Path
-        Made if it is not there.
-    name : str
-        Of the experiment, such as "table-1".
-    tables : Table or sequence of Table
-    raw : mapping
-        What the tables were made from: settings, seeds, the paper's figures, the results of every cell.
-        Numbers that are not finite become null.
-    figures : sequence of paths
-        Pictures already written to `out_dir`, to be shown in the Markdown.
+    The Markdown file has the tables and shows the pictures, which are in the folder already. The JSON file
+    also has what they were made from, `raw`; numbers that are not finite become null.
     """
     several = [tables] if isinstance(tables, Table) else list(tables)
     pictures = [Path(figure).name for figure in figures]
@@ -102,13 +83,8 @@ def write_results(
     write_atomically(Path(out_dir) / f"{name}.md", "\n\n".join(parts) + "\n")
 
 
-def mean(values: Sequence[float]) -> float:
-    """Return the mean, exactly rounded."""
-    return math.fsum(values) / len(values)
-
-
 def standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of the mean; not a number for a single value.
+    """Return the standard error of the mean; NaN for a single value.
 
     Examples
     --------
@@ -127,7 +103,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Replace numbers that JSON does not know."""
+    """Replace NaN and infinities, which JSON does not have, by None."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The paper's two-dimensional densities, with the truth that an estimate is held against.
+"""The paper's two-dimensional densities, with their true level sets and p-values.
 
 The paper prints the mixture of its table 1 with covariances [1, 0; 0, 9] and [9, 0; 0, 1]. `PRINTED` takes
 them as they stand; `DEVIATIONS` takes the same numbers as standard deviations.
@@ -8,44 +8,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Bools, Floats
 
-__all__ = [
-    "DEVIATIONS",
-    "PRINTED",
-    "TOY",
-    "UNIFORM_BOX",
-    "Grid",
-    "Mixture",
-    "grid",
-    "symmetric_difference",
-]
+__all__ = ["DEVIATIONS", "PRINTED", "TOY", "UNIFORM_BOX", "Grid", "Mixture", "grid", "symmetric_difference"]
 
 # The anomalies of table 1 are uniform on this range in both columns.
 UNIFORM_BOX = (-18.0, 18.0)
 
 _DRAWS = 10**6
 _SEED = 20_160
-# At this many standard deviations from every mean, the box of a grid ends.
+# The box of a grid reaches this many standard deviations beyond every mean.
 _REACH = 5.0
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """A mixture of Gaussians with diagonal covariances.
-
-    Attributes
-    ----------
-    name : str
-    weights : tuple of float
-        One for each component; they sum to one.
-    means, variances : tuple of tuples of float
-        One tuple for each component, one number for each column.
+    """A mixture of Gaussians with diagonal covariances: weights, means and variances of each component.
 
     Examples
     --------
@@ -92,7 +75,7 @@ class Mixture:
         The rows at or above it are the minimum volume set of mass 1 - alpha. From the draws of `p_values`.
         """
         if not 0.0 < alpha < 1.0:
-            raise ValueError(f"alpha={alpha} must lie strictly between 0 and 1; choose such as 0.05")
+            raise ValueError(f"alpha={alpha} must lie strictly between 0 and 1; choose for example 0.05")
         return float(np.quantile(_sorted_densities(self), alpha))
 
 
@@ -102,25 +85,17 @@ def _sorted_densities(mixture: Mixture) -> Floats:
     return np.sort(mixture.density(mixture.sample(_DRAWS, np.random.default_rng(_SEED))))
 
 
-PRINTED = Mixture(
-    "variances 1 and 9, as printed", (0.2, 0.8), ((5.0, 0.0), (-5.0, 0.0)), ((1.0, 9.0), (9.0, 1.0))
-)
-DEVIATIONS = Mixture(
-    "standard deviations 1 and 9", (0.2, 0.8), ((5.0, 0.0), (-5.0, 0.0)), ((1.0, 81.0), (81.0, 1.0))
-)
+_TABLE_1: Any = {"weights": (0.2, 0.8), "means": ((5.0, 0.0), (-5.0, 0.0))}
+PRINTED = Mixture("variances 1 and 9, as printed", variances=((1.0, 9.0), (9.0, 1.0)), **_TABLE_1)
+DEVIATIONS = Mixture("standard deviations 1 and 9", variances=((1.0, 81.0), (81.0, 1.0)), **_TABLE_1)
 TOY = Mixture("toy example of figure 1", (0.5, 0.5), ((4.0, 1.0), (4.0, -1.0)), ((0.5, 0.5), (0.5, 0.5)))
 
 
 class Grid(NamedTuple):
     """The centres of equal cells that tile a box.
 
-    Attributes
-    ----------
-    x, y : ndarray of shape (n,)
-    rows : ndarray of shape (n * n, 2)
-        All centres, x fastest: values at the rows, in the shape (n, n), are indexed by y, then x, as
-        matplotlib's ``contour(x, y, values)`` wants them.
-    cell_area : float
+    The rows are all centres, x fastest: values at the rows, reshaped to (n, n), are indexed by y, then x, as
+    matplotlib's ``contour(x, y, values)`` expects them.
     """
 
     x: Floats
@@ -140,12 +115,7 @@ def grid(mixture: Mixture, n: int = 400) -> Grid:
 
 
 def symmetric_difference(true_inside: Bools, found_inside: Bools) -> float:
-    """Return the volume on which two sets differ, relative to the volume of the true one.
-
-    Parameters
-    ----------
-    true_inside, found_inside : ndarray of bool, of the same shape
-        Whether each cell of one grid lies in the set.
+    """Return the volume on which two sets of grid cells differ, relative to the volume of the true one.
 
     Examples
     --------
@@ -159,5 +129,5 @@ def symmetric_difference(true_inside: Bools, found_inside: Bools) -> float:
             "both sets on the same grid"
         )
     if not true_inside.any():
-        raise ValueError("true_inside holds no cell, so that nothing can be relative to it; refine the grid")
+        raise ValueError("true_inside has no cell, so nothing can be relative to it; refine the grid")
     return float((true_inside != found_inside).sum() / true_inside.sum())

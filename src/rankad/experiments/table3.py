@@ -6,29 +6,28 @@ import time
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from rankad import RankAD
 from rankad.experiments import tried
 from rankad.experiments.baselines import METHODS
-from rankad.experiments.cells import Cell, CellStore, run_cells
-from rankad.experiments.datasets import SPECS, Split
-from rankad.experiments.measures import MISS, false_alarm_band
+from rankad.experiments.cells import Cell
+from rankad.experiments.datasets import SPECS, Split, draw, load
+from rankad.experiments.measures import MISS, auc, false_alarm_band
 from rankad.experiments.results import Table, mean, standard_error, write_results
 from rankad.experiments.settings import Settings
-from rankad.experiments.splits import draw, load
 from rankad.stages.selection import PAPER_C, PAPER_MULTIPLES
 
 __all__ = ["ALPHAS", "PAPER_AUC", "PAPER_SECONDS", "paper_auc", "run"]
 
 NAME = "table-3"
-# To be counted up when the work of a cell changes.
+# Increase it when the work of a cell changes.
 _VERSION = 2
 
 ALPHAS = (0.10, 0.05, 0.01)
@@ -71,27 +70,14 @@ def sizes(settings: Settings) -> dict[str, Any]:
     whole grid is tried on fewer of the training rows; the pair chosen is carried over, the bandwidth as a
     multiple of D_K, and C so that C times the number of pairs is kept.
     """
-    if settings.quick:
-        return {
-            "n_train": 500,
-            "max_nominal": 1_000,
-            "max_anomalous": 1_000,
-            "selection_rows": 200,
-            "multiples": PAPER_MULTIPLES[6:15:2],
-            "C": PAPER_C[0:9:4],
-        }
-    return {
-        "n_train": 2_000,
-        "max_nominal": 80_000,
-        "max_anomalous": None,
-        "selection_rows": 400,
-        "multiples": PAPER_MULTIPLES,
-        "C": PAPER_C,
-    }
+    multiples, C = (PAPER_MULTIPLES[6:15:2], PAPER_C[0:9:4]) if settings.quick else (PAPER_MULTIPLES, PAPER_C)
+    names = ("n_train", "max_nominal", "max_anomalous", "selection_rows")
+    rows = (500, 1_000, 1_000, 200) if settings.quick else (2_000, 80_000, None, 400)
+    return {**dict(zip(names, rows, strict=True)), "multiples": multiples, "C": C}
 
 
 def _workers(settings: Settings) -> int:
-    """Return how many cells run side by side: one, for the sake of the times, unless asked otherwise."""
+    """Return how many cells run side by side: one, so that times are comparable, unless asked otherwise."""
     return settings.n_jobs or 1
 
 
@@ -109,7 +95,7 @@ def measure(name: str, method: str, seed: int, data: Path | None, size: dict[str
         scores = detector.score_samples(split.test)
         tested = time.perf_counter()
     result = {
-        "auc": float(roc_auc_score(split.nominal, scores)),
+        "auc": auc(split.nominal, scores),
         "test_seconds": tested - ready,
         "fit_seconds": fitted - begin,
         "n_support": _support(detector),
@@ -145,8 +131,7 @@ def _select(detector: RankAD, train: Any, size: dict[str, Any]) -> dict[str, Any
     C, multiples = list(size["C"]), list(size["multiples"])
     # The rows come in random order.
     detector.set_params(C=C, bandwidth=[f"{multiple!r} D_K" for multiple in multiples]).fit(train[:n])
-    if detector.selection_ is None:
-        raise RuntimeError("The published rankAD had nothing to select from; give several C or bandwidths.")
+    assert detector.selection_ is not None
     best = detector.selection_.best
     multiple = multiples[best // len(C)]
     return {"bandwidth": f"{multiple!r} D_K", "C": C[best % len(C)] * (n / len(train)) ** 2}
@@ -156,53 +141,37 @@ def _support(detector: Any) -> int | None:
     """Count the support vectors or landmarks that a score is a sum over."""
     if isinstance(detector, RankAD):
         return int(np.count_nonzero(detector.coefficients_))
-    svm = getattr(detector, "svm_", None)
-    return None if svm is None else len(svm.support_)
+    support = getattr(getattr(detector, "model_", None), "support_", None)
+    return None if support is None else len(support)
 
 
 # --------------------------------------------------------------------------------------------------- the run
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """List the cells; all of one run before the next, so that the time left is well guessed."""
-    found = []
+    """List the cells; all of one run before the next, so that the time left is estimated well."""
     size = sizes(settings)
-    for run_number in range(settings.n_runs):
+    # Other processes on the machine change times: not to be mixed with times taken alone.
+    shared = {"experiment": NAME, "version": _VERSION, "size": size, "n_jobs": _workers(settings)}
+    listed = []
+    for run_number, name, method in product(range(settings.n_runs), SPECS, METHODS):
         seed = settings.run_seed(run_number)
-        for name in SPECS:
-            for method in METHODS:
-                key = {
-                    "experiment": NAME,
-                    "version": _VERSION,
-                    "dataset": name,
-                    "method": method,
-                    "run": run_number,
-                    "run_seed": seed,
-                    "parameters": repr(METHODS[method](seed)),
-                    **size,
-                    # Neighbours on the machine change times: not to be mixed with times taken alone.
-                    "n_jobs": _workers(settings),
-                }
-                found.append(Cell(key, partial(measure, name, method, seed, settings.data, size)))
-    return found
+        key = {"dataset": name, "method": method, "run": run_number, "run_seed": seed}
+        key |= {**shared, "parameters": repr(METHODS[method](seed))}
+        listed.append(Cell(key, partial(measure, name, method, seed, settings.data, size)))
+    return listed
 
 
 def run(settings: Settings) -> None:
     """Make the tables and write them."""
     for name in SPECS:
-        # A set that cannot be had is told now, not after an hour.
+        # A missing data set is reported now, not after an hour.
         load(name, settings.data)
-    todo = cells(settings)
-    store = CellStore(settings.cells)
-    done = run_cells(todo, store, _workers(settings), NAME)
-    choices = tried.cells(settings, sizes(settings))
-    found = run_cells(choices, store, settings.workers, f"{NAME}, what was tried")
-    tried_records = [{**cell.key, **result} for cell, result in zip(choices, found, strict=True)]
-    names = ("dataset", "method", "run", "run_seed")
-    records = [
-        {**{name: cell.key[name] for name in names}, **result}
-        for cell, result in zip(todo, done, strict=True)
-    ]
+    size = sizes(settings)
+    whole = settings.run(cells(settings), NAME, _workers(settings))
+    tried_records = settings.run(tried.cells(settings, size), f"{NAME}, what was tried")
+    left_out = ("experiment", "version", "size", "n_jobs", "parameters")
+    records = [{key: value for key, value in one.items() if key not in left_out} for one in whole]
     summary = [_summarize(name, method, records) for name in SPECS for method in METHODS]
     tables = [
         _auc_table(summary, settings),
@@ -213,13 +182,7 @@ def run(settings: Settings) -> None:
         tried.table(tried_records, {name: paper_auc(name, "rankAD") for name in tried.SETS}),
     ]
     raw = {
-        "settings": {
-            "seed": settings.seed,
-            "quick": settings.quick,
-            "runs": settings.n_runs,
-            "n_jobs": _workers(settings),
-            **sizes(settings),
-        },
+        "settings": {**settings.raw, "n_jobs": _workers(settings), **size},
         "paper": {"methods": _PAPER_METHODS, "auc": PAPER_AUC, "test_seconds": PAPER_SECONDS},
         "summary": summary,
         "cells": records,
@@ -304,25 +267,20 @@ def _auc_table(summary: Sequence[dict[str, Any]], settings: Settings) -> Table:
         total = sum(entry["runs_with_warnings"] for entry in warned)
         notes.append(f"Warnings in {total} fits of {', '.join(named)}; they are in {NAME}.json.")
     if settings.quick:
-        notes.insert(
-            0,
+        quick = (
             f"**Quick look (--quick), not the paper's experiment**: one run, {size['n_train']} training "
             f"rows, at most {size['max_nominal']:,} nominal and {size['max_anomalous']:,} anomalous test "
-            "rows, and a reduced grid for rankAD (published).",
+            "rows, and a reduced grid for rankAD (published)."
         )
+        notes = [quick, *notes]
     return Table(f"{NAME}-auc", "AUC", ["AUC", *METHODS], _rows(summary, show), notes)
 
 
 def _test_notes(settings: Settings) -> list[str]:
-    notes = [
-        "Seconds for all test rows, on one thread; median over the runs. The paper's machine is not ours."
-    ]
-    if _workers(settings) > 1:
-        notes.append(
-            f"**Times were taken with {_workers(settings)} cells running side by side (--jobs "
-            f"{_workers(settings)})** and may be longer than alone."
-        )
-    return notes
+    first = "Seconds for all test rows, on one thread; median over the runs. The paper's machine is not ours."
+    n = _workers(settings)
+    several = f"**Times were taken with {n} cells running side by side (--jobs {n})** and may be longer"
+    return [first, f"{several} than alone."] if n > 1 else [first]
 
 
 def _seconds_table(kind: str, title: str, summary: Sequence[dict[str, Any]], notes: list[str]) -> Table:
@@ -346,16 +304,15 @@ def _support_table(summary: Sequence[dict[str, Any]]) -> Table:
 
 
 def _false_alarm_table(summary: Sequence[dict[str, Any]]) -> Table:
+    def show(counted: dict[str, Any]) -> str:
+        within = f"{counted['runs_within_sampling_error']} of {len(counted['each_run'])}"
+        return f"{counted['obtained']:.2%} ({within})"
+
     chosen = [entry for entry in summary if "false_alarms" in entry]
     methods = list(dict.fromkeys(entry["method"] for entry in chosen))
-    rows = []
-    for name, spec in SPECS.items():
-        row = [spec.title]
-        for entry in (entry for entry in chosen if entry["dataset"] == name):
-            for found in entry["false_alarms"]:
-                runs = len(found["each_run"])
-                row.append(f"{found['obtained']:.2%} ({found['runs_within_sampling_error']} of {runs})")
-        rows.append(row)
+    # One entry for each set, method and alpha.
+    each = [{"dataset": entry["dataset"], **one} for entry in chosen for one in entry["false_alarms"]]
+    rows = _rows(each, show)
     notes = [
         "Share of nominal test rows with a p-value of at most what is asked for, mean over the runs; in "
         f"brackets, in how many runs it lies within sampling error ({1 - MISS:.0%} interval of the "

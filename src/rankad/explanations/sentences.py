@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from rankad._base.wording import cell
 
 if TYPE_CHECKING:
-    from rankad.explanations.explaining import Explanation
-    from rankad.report.contents import ReasonLike
+    from rankad.explanations.explaining import Explanation, Reason
     from rankad.tables import Strange
 
 __all__ = ["gist", "oddity", "reason_text", "usually"]
@@ -18,7 +17,7 @@ __all__ = ["gist", "oddity", "reason_text", "usually"]
 _MOST_TOLD = 3
 
 
-def usually(reason: ReasonLike) -> str:
+def usually(reason: Reason) -> str:
     """Write what normal rows near by have: a typical value, and a range where there is one."""
     typical, low, high = (cell(each, 3) for each in (reason.typical, reason.low, reason.high))
     if reason.low is None or reason.high is None or low == high:
@@ -36,7 +35,7 @@ def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
     return _told(explanation.reasons[0])
 
 
-def _told(reason: ReasonLike) -> str:
+def _told(reason: Reason) -> str:
     return f"{cell(reason.column)} {cell(reason.value)}, usually {usually(reason)}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rankad.report.contents import Explained, ReasonLike
+    from rankad.explanations.explaining import Explanation, Reason
 
 __all__ = ["MOST_REASONS", "weighing"]
 
@@ -14,7 +14,7 @@ MOST_REASONS = 6
 _LEAST_SHARE = 0.05
 
 
-def weighing(explained: Explained) -> list[ReasonLike]:
+def weighing(explained: Explanation) -> list[Reason]:
     """Return the reasons worth a line: the first, those of the change, and others that weigh.
 
     They come in the order of their gains, and so of their p-values, the largest first: what is shown of them

@@ -1,9 +1,9 @@
-"""An alarm -> its card: what is odd about the row, what would make it nominal, and nominal rows like it."""
+"""The card of an alarm: what is odd about the row, what would make it normal, and normal rows like it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -11,7 +11,10 @@ from rankad._base.arrays import LARGEST
 from rankad._base.wording import count, difference, isolated, probability, shown
 from rankad.explanations.worth_showing import weighing
 from rankad.report.charts import gain_bar, value_strip
-from rankad.report.contents import Alarm, Explained, ReasonLike
+from rankad.report.contents import Alarm
+
+if TYPE_CHECKING:
+    from rankad.explanations.explaining import Explanation, Move, Reason
 
 __all__ = ["AlarmCard", "ReasonLine", "alarm_card", "in_words"]
 
@@ -28,16 +31,8 @@ class ReasonLine(NamedTuple):
     matters: bool
 
 
-class Step(NamedTuple):
-    """One column of the change that makes the row nominal."""
-
-    column: str
-    before: str
-    after: str
-
-
 class NearRow(NamedTuple):
-    """A nominal row near by; its values in the order of the card's columns."""
+    """A normal row near by; its values in the order of the card's columns."""
 
     row: str
     distance: str
@@ -47,28 +42,10 @@ class NearRow(NamedTuple):
 class AlarmCard(NamedTuple):
     """One alarm, as it is written.
 
-    Attributes
-    ----------
-    row, id, p_value, score : str
-    first : str or None
-        The column that weighs most.
-    gist : str
-        That in a few words.
-    strange : tuple of (str, str, str)
-        Column, what is strange, value; that of a missing one is empty.
-    reasons : tuple of ReasonLine
-    n_more : int
-        Columns that are not among them.
-    change : tuple of Step
-        Empty where none was found.
-    changed_p_value : str
-    columns, values : tuple of str
-        The row's own.
-    nearest : tuple of NearRow
-    marked : tuple of bool
-        Which of the row's own values matter: strange ones, the first reason, and what would have to change.
-    number : int
-        The row, to sort by.
+    `first` is the column that weighs most, and `gist` says so in a few words. A strange cell is a column,
+    what is strange, and the value, empty if it is missing. `n_more` columns are not among the reasons.
+    `marked` says which of the row's own values matter: strange ones, the first reason, and what would have to
+    change. `number` is the row, to sort by.
     """
 
     row: str
@@ -80,7 +57,7 @@ class AlarmCard(NamedTuple):
     strange: tuple[tuple[str, str, str], ...]
     reasons: tuple[ReasonLine, ...]
     n_more: int
-    change: tuple[Step, ...]
+    change: tuple[dict[str, str], ...]
     changed_p_value: str
     columns: tuple[str, ...]
     values: tuple[str, ...]
@@ -105,13 +82,9 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
     else:
         first, gist = None, ""
     change = explained.change if explained else None
-    moves = (
-        [(move.column, map(isolated, difference(move.before, move.after))) for move in change.moves]
-        if change
-        else []
-    )
+    changes = tuple(_step(move) for move in change.moves) if change else ()
     columns, values, nearest = _nearest(alarm.values, explained)
-    blamed = {*(column for column, _, _ in strange), *(isolated(str(column)) for column, _ in moves)}
+    blamed = {column for column, _, _ in strange} | {step["column"] for step in changes}
     blamed |= {first} if first is not None else set()
     return AlarmCard(
         count(alarm.row),
@@ -123,7 +96,7 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
         strange,
         _reasons(worth, blamed),
         len(explained.reasons) - len(worth) if explained else 0,
-        tuple(Step(isolated(str(column)), before, after) for column, (before, after) in moves),
+        changes,
         probability(change.p_value, alpha) if change else "",
         columns,
         values,
@@ -134,33 +107,31 @@ def alarm_card(alarm: Alarm, alpha: float) -> AlarmCard:
 
 
 def in_words(what: str) -> str:
-    """Return what rankad says of a cell with the word that users know for nominal rows."""
+    """Return what rankad says of a cell, with "normal" for "nominal"."""
     return what.replace("nominal", "normal")
 
 
-def _reasons(reasons: Sequence[ReasonLike], blamed: set[str]) -> tuple[ReasonLine, ...]:
+def _step(move: Move) -> dict[str, str]:
+    before, after = map(isolated, difference(move.before, move.after))
+    return {"column": isolated(str(move.column)), "before": before, "after": after}
+
+
+def _reasons(reasons: Sequence[Reason], blamed: set[str]) -> tuple[ReasonLine, ...]:
     most = max((reason.gain for reason in reasons), default=0.0)
     lines = []
     for reason in reasons:
         # Gains may be infinite, or none at all.
         share = 0.0 if not reason.gain > 0 else 1.0 if reason.gain == most else reason.gain / most
-        words = f"weight of {isolated(str(reason.column))}: {share:.0%} of the greatest"
-        lines.append(
-            ReasonLine(
-                isolated(str(reason.column)),
-                shown(reason.value),
-                _usual(reason),
-                value_strip(reason.value, reason.typical, reason.low, reason.high),
-                gain_bar(share, words),
-                probability(reason.p_value),
-                isolated(str(reason.column)) in blamed,
-            )
-        )
+        column = isolated(str(reason.column))
+        strip = value_strip(reason.value, reason.typical, reason.low, reason.high)
+        bar = gain_bar(share, f"weight of {column}: {share:.0%} of the greatest")
+        p_value, matters = probability(reason.p_value), column in blamed
+        lines.append(ReasonLine(column, shown(reason.value), _usual(reason), strip, bar, p_value, matters))
     return tuple(lines)
 
 
-def _usual(reason: ReasonLike) -> str:
-    """Write what nominal rows near by have: a typical value, and a range where there is one."""
+def _usual(reason: Reason) -> str:
+    """Write what normal rows near by have: a typical value, and a range where there is one."""
     typical, low, high = (shown(each, 3) for each in (reason.typical, reason.low, reason.high))
     if reason.low is None or reason.high is None or low == high:
         return typical
@@ -168,7 +139,7 @@ def _usual(reason: ReasonLike) -> str:
 
 
 def _nearest(
-    own: Mapping[str, Any], explained: Explained | None
+    own: Mapping[str, Any], explained: Explanation | None
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[NearRow, ...]]:
     """Lay the row and its neighbours side by side."""
     if not explained or not explained.nearest:
@@ -177,16 +148,14 @@ def _nearest(
     columns = list(own) or (list(first) if isinstance(first, Mapping) else [])
     if not columns:
         columns = [f"column {at}" for at in range(len(first))]
-    rows = tuple(
-        NearRow(
-            count(near.row + 1), shown(near.distance, 3), tuple(map(shown, _in_order(near.values, columns)))
-        )
-        for near in explained.nearest
-    )
+    rows = []
+    for near in explained.nearest:
+        values = tuple(map(shown, _in_order(near.values, columns)))
+        rows.append(NearRow(count(near.row + 1), shown(near.distance, 3), values))
     names = tuple(isolated(str(name)) for name in columns)
-    # Numbers, where cells are text: those of the row are to be compared with the others.
+    # Numbers where cells are text, since the row's are compared with the others'.
     read = dict(own) | {str(reason.column): reason.value for reason in explained.reasons}
-    return names, tuple(shown(read[name]) if name in read else "" for name in columns), rows
+    return names, tuple(shown(read[name]) if name in read else "" for name in columns), tuple(rows)
 
 
 def _in_order(values: Any, columns: Sequence[str]) -> list[Any]:

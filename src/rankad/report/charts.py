@@ -7,7 +7,8 @@ its text keeps its size. Colours are classes of the style sheet, which has a lig
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -19,116 +20,67 @@ from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import n_attainable
 
 __all__ = [
-    "category_bars",
-    "column_histogram",
-    "gain_bar",
-    "p_value_histogram",
-    "timeline_bars",
-    "value_strip",
-]
+    "category_bars", "column_histogram", "gain_bar", "p_value_histogram", "timeline_bars", "value_strip",
+]  # fmt: skip
+
+# Charts with a scale of shares leave this much room for it at the left, in per cent.
+_LEFT = 10.0
+_KINDS = ("nominal", "scored", "alarm")
 
 
 def p_value_histogram(summary: PValueSummary, n_alarms: int, n_calibration: int) -> Markup:
-    """Draw the p-values of all rows, alarms in colour, against the even share of nominal rows."""
+    """Draw the p-values of all rows, alarms in colour, against the even share of normal rows."""
     n_bins, n_rows = len(summary.bins), max(summary.n_rows, 1)
-    chances = [
-        (n_attainable(n_calibration, (at + 1) / n_bins) - n_attainable(n_calibration, at / n_bins))
-        / (n_calibration + 1)
-        for at in range(n_bins)
-    ]
+    attainable = [n_attainable(n_calibration, at / n_bins) for at in range(n_bins + 1)]
+    chances = [(b - a) / (n_calibration + 1) for a, b in pairwise(attainable)]
     top = _round_up(max([*(n / n_rows for n in summary.bins), *chances]))
-    high, base, left = 190.0, 208.0, 10.0
-    wide = (100 - left) / n_bins
+    high, base, wide = 190.0, 208.0, (100 - _LEFT) / n_bins
 
     def y(share: float) -> float:
         return base - share / top * high
 
-    parts = [
-        part
-        for share in (0.0, top / 2, top)
-        for part in (
-            _line(left, y(share), 100, y(share), "rule"),
-            _text(left - 1.2, y(share) + 4, percent(share), "end"),
-        )
-    ]
+    parts = _rules(top, y)
     alarms_left = n_alarms
     for at, n in enumerate(summary.bins):
         # Alarms are the smallest p-values, so the first bins hold them.
         alarming = min(n, alarms_left)
         alarms_left -= alarming
-        x, said = left + at * wide, _element("title", children=[_bin_words(at, n_bins, n, alarming)])
-        split = y(alarming / n_rows)
-        parts.append(
-            _element(
-                "g",
-                children=[
-                    said,
-                    _bar(x, split, wide, base - split, "alarm"),
-                    _bar(x, y(n / n_rows), wide, split - y(n / n_rows), "scored"),
-                ],
-            )
-        )
-    # Where few nominal rows calibrate, p-values are coarse and even bins do not hold the same number of them.
-    levels = [y(chance) for chance in chances]
-    for at, level in enumerate(levels):
-        parts.append(_line(left + at * wide, level, left + (at + 1) * wide, level, "even"))
-        if at and level != levels[at - 1]:
-            parts.append(_line(left + at * wide, levels[at - 1], left + at * wide, level, "even"))
-    parts += [
-        _text(left + 100 * share * (100 - left) / 100, base + 17, f"{share:g}", anchor)
-        for share, anchor in (
-            (0.0, "start"),
-            (0.25, "middle"),
-            (0.5, "middle"),
-            (0.75, "middle"),
-            (1.0, "end"),
-        )
-    ]
+        x, split, end = _LEFT + at * wide, y(alarming / n_rows), y(n / n_rows)
+        bars = _bar(x, split, wide, base - split, "alarm"), _bar(x, end, wide, split - end, "scored")
+        parts.append(_group(_bin_words(at, n_bins, n, alarming), *bars))
+    # Where few normal rows calibrate, p-values are coarse and even bins do not hold the same number of them.
+    spans = [(_LEFT + at * wide, wide) for at in range(n_bins)]
+    parts += _steps(spans, [y(chance) for chance in chances], "even", range(1, n_bins))
+    ticks = zip((0.0, 0.25, 0.5, 0.75, 1.0), ("start", *["middle"] * 3, "end"), strict=True)
+    parts += [_text(_LEFT + at * (100 - _LEFT), base + 17, f"{at:g}", anchor) for at, anchor in ticks]
     label = f"Histogram of {count(summary.n_rows)} p-values in {n_bins} bins against the uniform law"
     return _svg(parts, base + 22, label, "histogram")
 
 
 def column_histogram(view: NumericView) -> Markup:
-    """Draw shares of nominal rows as bars, of rows scored as a line, and alarms as bars that hang down."""
-    # Missing values are told in words below; values beyond the edges have a bar of their own, set apart.
-    nominal, scored, alarms = (
-        counts[:-1] for counts in (view.counts.nominal, view.counts.scored, view.counts.alarms)
-    )
+    """Draw shares of normal rows as bars, of rows scored as a line, and alarms as bars that hang down."""
+    kinds = (view.counts.nominal, view.counts.scored, view.counts.alarms)
+    # Missing values are described below the chart; values beyond the edges have bars of their own.
+    nominal, scored, alarms = (counts[:-1] for counts in kinds)
     beyond, gap = 4.0, 1.5
     wide = (100 - 2 * (beyond + gap)) / (len(nominal) - 2)
-    spans = [
-        (0.0, beyond),
-        *((beyond + gap + at * wide, wide) for at in range(len(nominal) - 2)),
-        (100 - beyond, beyond),
-    ]
+    inside = [(beyond + gap + at * wide, wide) for at in range(len(nominal) - 2)]
+    spans = [(0.0, beyond), *inside, (100 - beyond, beyond)]
     # Shares are of all rows of a kind, missing ones included.
-    totals = [max(sum(n), 1) for n in (view.counts.nominal, view.counts.scored)]
-    shares = [[n / total for n in counts] for counts, total in zip((nominal, scored), totals, strict=True)]
+    shares = [[n / max(sum(counts), 1) for n in counts[:-1]] for counts in kinds[:2]]
     top = max(*shares[0], *shares[1]) or 1.0
     high, base, low = 84.0, 90.0, 34.0
     most = max(alarms) or 1
     parts = []
     for at, (x, width) in enumerate(spans):
         up, down = shares[0][at] / top * high, alarms[at] / most * low
-        # A count that is not nought must be seen.
+        # A count that is not zero must be visible.
         up, down = max(up, 1.0 * (nominal[at] > 0)), max(down, 2.0 * (alarms[at] > 0))
-        parts.append(
-            _element(
-                "g",
-                children=[
-                    _element("title", children=[_span_words(view, at)]),
-                    _rect(x, 0, width, base + low, "hit"),
-                    _bar(x, base - up, width, up, "nominal"),
-                    _bar(x, base + 2, width, down, "alarm"),
-                ],
-            )
-        )
-    levels = [base - share / top * high for share in shares[1]]
+        bars = _bar(x, base - up, width, up, "nominal"), _bar(x, base + 2, width, down, "alarm")
+        parts.append(_group(_span_words(view, at), _rect(x, 0, width, base + low, "hit"), *bars))
     if sum(scored):
-        for at, (x, width) in enumerate(spans):
-            parts.append(_line(x, levels[at], x + width, levels[at], "traced"))
-            if 1 < at < len(spans) - 1 and levels[at] != levels[at - 1]:
-                parts.append(_line(x, levels[at - 1], x, levels[at], "traced"))
+        levels = [base - share / top * high for share in shares[1]]
+        parts += _steps(spans, levels, "traced", range(2, len(spans) - 1))
     parts.append(_line(0, base + 1, 100, base + 1, "axis"))
     bottom = base + low + 16
     # A bin that stands for an integer is named by it; else its edges are.
@@ -141,25 +93,18 @@ def column_histogram(view: NumericView) -> Markup:
         parts.append(_text(end, bottom, _tick(last, last - first), anchors[1]))
     if not view.whole:
         parts.append(_text(50, bottom, _tick(first / 2 + last / 2, last - first), "middle"))
-    label = (
-        f"{isolated(view.name)}: {counted(sum(alarms), 'alarm')} among {counted(sum(scored), 'row')} scored, "
-        f"by value"
-    )
-    return _svg(parts, bottom + 5, label, "histogram")
+    label = f"{counted(sum(alarms), 'alarm')} among {counted(sum(scored), 'row')} scored, by value"
+    return _svg(parts, bottom + 5, f"{isolated(view.name)}: {label}", "histogram")
 
 
 def category_bars(view: CategoryView) -> Markup:
-    """Draw for each label the shares of nominal rows, of rows scored and of alarms."""
-    kinds = (
-        ("nominal", view.counts.nominal),
-        ("scored", view.counts.scored),
-        ("alarm", view.counts.alarms),
-    )
-    totals = [max(sum(counts), 1) for _, counts in kinds]
+    """Draw for each label the shares of normal rows, of rows scored and of alarms."""
+    kinds = (view.counts.nominal, view.counts.scored, view.counts.alarms)
+    totals = [max(sum(counts), 1) for counts in kinds]
     rows = [
-        (label, at >= len(view.labels), [counts[at] for _, counts in kinds])
+        (label, at >= len(view.labels), [counts[at] for counts in kinds])
         for at, label in enumerate(view.all_labels)
-        if any(counts[at] for _, counts in kinds)
+        if any(counts[at] for counts in kinds)
     ]
     top = max([n / total for _, _, row in rows for n, total in zip(row, totals, strict=True)], default=1.0)
     parts, step = [], 44.0
@@ -169,60 +114,41 @@ def category_bars(view: CategoryView) -> Markup:
             f"{count(n)} {what} ({percent(n / total, 2)})"
             for n, total, what in zip(row, totals, ("normal", "scored", "alarms"), strict=True)
         )
-        bars: list[Markup] = [_element("title", children=[words]), _rect(0, y, 100, step, "hit")]
-        bars.append(_text(0, y + 13, isolated(_cut(plain(label), 34)), "start", "special" if summed else ""))
-        bars.append(_text(100, y + 13, f"{count(row[2])} of {count(row[1])}", "end"))
-        for place, ((name, _), n, total) in enumerate(zip(kinds, row, totals, strict=True)):
+        name = _text(0, y + 13, isolated(_cut(plain(label), 34)), "start", "special" if summed else "")
+        bars = [name, _text(100, y + 13, f"{count(row[2])} of {count(row[1])}", "end")]
+        for place, (kind, n, total) in enumerate(zip(_KINDS, row, totals, strict=True)):
             width = max(n / total / top * 100, 0.6 * (n > 0))
-            bars.append(_rect(0, y + 18 + place * 7, width, 6, name))
-        parts.append(_element("g", children=bars))
+            bars.append(_rect(0, y + 18 + place * 7, width, 6, kind))
+        parts.append(_group(words, _rect(0, y, 100, step, "hit"), *bars))
     return _svg(parts, max(len(rows), 1) * step, f"{isolated(view.name)}: counts of each value", "bars")
 
 
 def timeline_bars(line: Timeline, alpha: float | None) -> Markup:
-    """Draw the share of alarms among the rows next to one another, against the rate asked for."""
+    """Draw the share of alarms among neighbouring rows, against the rate asked for."""
     spans = line.spans()
-    unit = line.unit
     shares = [span.n_alarms / span.n_rows if span.n_rows else 0.0 for span in spans]
     top = _round_up(max([*shares, 2 * (alpha or 0.0), 0.02]))
-    high, base, left = 110.0, 126.0, 10.0
-    wide = (100 - left) / max(len(spans), 1)
-    parts = [
-        part
-        for share in (0.0, top / 2, top)
-        for part in (
-            _line(left, base - share / top * high, 100, base - share / top * high, "rule"),
-            _text(left - 1.2, base - share / top * high + 4, percent(share), "end"),
-        )
-    ]
+    high, base, wide = 110.0, 126.0, (100 - _LEFT) / max(len(spans), 1)
+    parts = _rules(top, lambda share: base - share / top * high)
     for at, (span, share) in enumerate(zip(spans, shares, strict=True)):
-        up = max(share / top * high, 2.0 * (span.n_alarms > 0))
-        parts.append(
-            _element(
-                "g",
-                children=[
-                    _element("title", children=[_when_words(line, span)]),
-                    _rect(left + at * wide, base - high, wide, high, "hit" if span.n_rows else "gap"),
-                    _bar(left + at * wide, base - up, wide, up, "alarm"),
-                ],
-            )
-        )
+        x, up = _LEFT + at * wide, max(share / top * high, 2.0 * (span.n_alarms > 0))
+        behind = _rect(x, base - high, wide, high, "hit" if span.n_rows else "gap")
+        parts.append(_group(_when_words(line, span), behind, _bar(x, base - up, wide, up, "alarm")))
     if alpha is not None:
         level = base - alpha / top * high
-        parts.append(_line(left, level, 100, level, "even"))
+        parts.append(_line(_LEFT, level, 100, level, "even"))
     if spans:
-        ends = [spans[0].begin, spans[-1].end]
-        texts = [count(end) for end in ends] if line.column is None else [written(end, unit) for end in ends]
-        parts.append(_text(left, base + 17, texts[0], "start"))
-        parts.append(_text(100, base + 17, texts[1], "end"))
-    return _svg(parts, base + 22, f"Share of alarms, a bar for each {unit}", "histogram")
+        parts.append(_text(_LEFT, base + 17, _place(line, spans[0].begin), "start"))
+        parts.append(_text(100, base + 17, _place(line, spans[-1].end), "end"))
+    return _svg(parts, base + 22, f"Share of alarms, a bar for each {line.unit}", "histogram")
+
+
+def _place(line: Timeline, at: int) -> str:
+    return count(at) if line.column is None else written(at, line.unit)
 
 
 def _when_words(line: Timeline, span: Span) -> str:
-    if line.column is None:
-        where = f"rows {count(span.begin)} to {count(span.end)}"
-    else:
-        where = f"{written(span.begin, line.unit)} to {written(span.end, line.unit)}"
+    where = f"{'rows ' * (line.column is None)}{_place(line, span.begin)} to {_place(line, span.end)}"
     return f"{where}: {counted(span.n_alarms, 'alarm')} among {counted(span.n_rows, 'row')}"
 
 
@@ -233,7 +159,7 @@ def gain_bar(share: float, words: str) -> Markup:
 
 
 def value_strip(value: Any, typical: Any, low: Any, high: Any) -> Markup | None:
-    """Draw a value beside what is usual; None where they are not numbers or nothing can be told apart."""
+    """Draw a value beside what is usual; None if they are not all numbers, or all equal."""
     numbers = [_as_float(each) for each in (value, typical, low, high)]
     if any(each is None for each in numbers):
         return None
@@ -241,10 +167,10 @@ def value_strip(value: Any, typical: Any, low: Any, high: Any) -> Markup | None:
     scale = max(map(abs, (at, usual, least, most)))
     if scale == 0:
         return None
-    # In units of the largest of them nothing overflows.
+    # In units of the largest, nothing overflows.
     at, usual, least, most = (each / scale for each in (at, usual, least, most))
     width = most - least
-    # A value far out is drawn at the border as an arrow, lest the usual range shrink to nothing.
+    # A value far out is drawn at the border as an arrow, so that the usual range does not shrink to nothing.
     reach = 7 * width if width > 0 else 2 * abs(at - usual)
     begin, end = max(min(at, least), least - reach), min(max(at, most), most + reach)
     if not end > begin:
@@ -269,6 +195,27 @@ def value_strip(value: Any, typical: Any, low: Any, high: Any) -> Markup | None:
 
 
 # ----------------------------------------------------------------------------------------------------- pieces
+
+
+def _rules(top: float, y: Callable[[float], float]) -> list[Markup]:
+    """Draw the scale of shares: three lines across, each with its share at the left."""
+    parts = []
+    for share in (0.0, top / 2, top):
+        parts.append(_line(_LEFT, y(share), 100, y(share), "rule"))
+        parts.append(_text(_LEFT - 1.2, y(share) + 4, percent(share), "end"))
+    return parts
+
+
+def _steps(
+    spans: Sequence[tuple[float, float]], levels: Sequence[float], kind: str, joined: Collection[int]
+) -> list[Markup]:
+    """Draw a level line in each span, and the steps from one to the next where they are joined."""
+    parts = []
+    for at, ((x, width), level) in enumerate(zip(spans, levels, strict=True)):
+        parts.append(_line(x, level, x + width, level, kind))
+        if at in joined and level != levels[at - 1]:
+            parts.append(_line(x, levels[at - 1], x, level, kind))
+    return parts
 
 
 def _bin_words(at: int, n_bins: int, n: int, alarming: int) -> str:
@@ -303,7 +250,7 @@ def _as_float(value: Any) -> float | None:
 
 
 def _round_up(share: float) -> float:
-    """Return the least of 0.02, 0.05, 0.1, 0.2, 0.5, ... that is no less."""
+    """Return a round share that is no less."""
     return next((each for each in (0.02, 0.04, 0.06, 0.1, 0.2, 0.4, 0.6, 0.8) if each >= share), 1.0)
 
 
@@ -316,34 +263,29 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def _group(words: str, *parts: Markup) -> Markup:
+    """Put parts together under the words that are shown when the mouse is over them."""
+    return _element("g", children=[_element("title", children=[words]), *parts])
+
+
 def _svg(parts: Sequence[Markup], height: float, label: str, kind: str) -> Markup:
     attributes = {"class": f"chart {kind}", "width": "100%", "height": f"{height:g}", "role": "img"}
     return _element("svg", {**attributes, "aria-label": label}, parts)
 
 
 def _rect(x: float, y: float, width: float, height: float, kind: str) -> Markup:
-    return _element(
-        "rect",
-        {
-            "x": f"{x:.2f}%",
-            "y": f"{y:.1f}",
-            "width": f"{width:.2f}%",
-            "height": f"{height:.1f}",
-            "class": kind,
-        },
-    )
+    place = {"x": f"{x:.2f}%", "y": f"{y:.1f}", "width": f"{width:.2f}%", "height": f"{height:.1f}"}
+    return _element("rect", {**place, "class": kind})
 
 
 def _bar(x: float, y: float, width: float, height: float, kind: str) -> Markup:
-    """Draw a bar with a little air beside it; nothing where it has no height."""
+    """Draw a bar with a little space beside it; nothing if it has no height."""
     return _rect(x + 0.08 * width, y, 0.84 * width, height, kind) if height > 0 else Markup("")
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return _element(
-        "line",
-        {"x1": f"{x1:.2f}%", "y1": f"{y1:.1f}", "x2": f"{x2:.2f}%", "y2": f"{y2:.1f}", "class": kind},
-    )
+    ends = {"x1": f"{x1:.2f}%", "y1": f"{y1:.1f}", "x2": f"{x2:.2f}%", "y2": f"{y2:.1f}"}
+    return _element("line", {**ends, "class": kind})
 
 
 def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> Markup:

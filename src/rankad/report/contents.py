@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rankad.alarms.chance import Chance, PValueSummary
 from rankad.report.timeline import Timeline
@@ -13,82 +13,11 @@ from rankad.stages.calibration import FalseAlarmBound, worth_of
 from rankad.stages.selection import SelectionTable
 
 if TYPE_CHECKING:
-    # It needs polars, which those who only want the words may not have.
+    # They need polars, which is an extra.
+    from rankad.explanations.explaining import Explanation
     from rankad.tables.judging import TableVerdict
 
-__all__ = ["Alarm", "Explained", "ModelFacts", "ReportData", "StrangeCell"]
-
-
-class ReasonLike(Protocol):
-    """One column's part in an alarm, as `rankad.explanations.explaining.Reason` has it."""
-
-    @property
-    def column(self) -> Any: ...
-    @property
-    def value(self) -> Any: ...
-    @property
-    def typical(self) -> Any: ...
-    @property
-    def low(self) -> Any: ...
-    @property
-    def high(self) -> Any: ...
-    @property
-    def p_value(self) -> float: ...
-    @property
-    def gain(self) -> float: ...
-
-
-class NeighborLike(Protocol):
-    """A nominal row near the alarm: its position from 0, and its values by name or in the alarm's order."""
-
-    @property
-    def row(self) -> int: ...
-    @property
-    def distance(self) -> float: ...
-    @property
-    def values(self) -> Any: ...
-
-
-class MoveLike(Protocol):
-    """One column of a change."""
-
-    @property
-    def column(self) -> Any: ...
-    @property
-    def before(self) -> Any: ...
-    @property
-    def after(self) -> Any: ...
-
-
-class ChangeLike(Protocol):
-    """The smallest change found that makes a row nominal."""
-
-    @property
-    def moves(self) -> Sequence[MoveLike]: ...
-    @property
-    def p_value(self) -> float: ...
-
-
-class Explained(Protocol):
-    """Why a row is an alarm, as `rankad.explanations.explaining.Explanation` has it."""
-
-    @property
-    def reasons(self) -> Sequence[ReasonLike]: ...  # noqa: D102
-    @property
-    def nearest(self) -> Sequence[NeighborLike]: ...  # noqa: D102
-    @property
-    def change(self) -> ChangeLike | None: ...  # noqa: D102
-
-
-class StrangeCell(Protocol):
-    """A cell that no nominal row prepared for: a category never seen, a missing value, an infinity."""
-
-    @property
-    def column(self) -> str: ...  # noqa: D102
-    @property
-    def what(self) -> str: ...  # noqa: D102
-    @property
-    def value(self) -> Any: ...  # noqa: D102
+__all__ = ["Alarm", "ModelFacts", "ReportData"]
 
 
 @dataclass(frozen=True)
@@ -102,20 +31,20 @@ class Alarm:
     p_value, score : float
     id : str or None
         What the user calls it.
-    explanation : Explained or None
-        Why, if that was asked for; strange rows have no other reason than their cells.
+    explanation : Explanation or None
+        Why, if that was asked for; rows with strange cells may have none.
     strange : sequence of StrangeCell
-        Cells that no nominal row prepared for.
+        Cells unlike any in normal rows: a category never seen, a missing value, an infinity.
     values : mapping of str to Any
-        The row's own cells, to be shown beside the nearest nominal rows.
+        The row's own cells, to be shown beside the nearest normal rows.
     """
 
     row: int
     p_value: float
     score: float
     id: str | None = None
-    explanation: Explained | None = None
-    strange: Sequence[StrangeCell] = ()
+    explanation: Explanation | None = None
+    strange: Sequence[Any] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -126,24 +55,21 @@ class ModelFacts:
     Attributes
     ----------
     name : str
-        Such as the name of the model file.
-    n_fitted : int
-        Nominal rows it was fitted on.
-    n_calibration : int
-        Nominal scores that p-values refer to.
+        For example the name of the model file.
+    n_fitted, n_calibration : int
+        Normal rows it was fitted on, and normal scores that p-values refer to.
     calibration : str
-        Where these come from (`Calibration.kind`).
+        Where these scores come from (`Calibration.kind`).
     bound : FalseAlarmBound
         What is promised at the report's alpha.
     fitted : str
         When.
-    versions : mapping of str to str
-        Libraries it was fitted with.
-    parameters : mapping of str to Any
+    versions, parameters : mapping
+        Libraries it was fitted with, and its parameters.
     selection : SelectionTable or None
         All that was tried.
     encoding : sequence of str
-        What became of each column, one line each.
+        How each column is encoded, one line each.
     fingerprint : str
         Of the rows it was fitted on.
     """
@@ -181,22 +107,18 @@ class ReportData:
     alarms : sequence of Alarm
         Those to be shown; the page puts the lowest score first.
     columns : sequence of NumericView or CategoryView
-        What nominal rows, rows scored and alarms have in each column.
-    source : str
-        What was scored, such as the name of the file.
-    made : str
-        When.
+        What normal rows, rows scored and alarms have in each column.
+    source, made : str
+        What was scored, for example the name of the file, and when.
     notes : sequence of str
-        Anything else the reader should know before all else, one sentence each.
+        Anything else to be said first, one sentence each.
     verdict : TableVerdict or None
         On the table as a whole; by default, on its p-values alone.
     timeline : Timeline or None
         Alarms by time, or by their place in the table.
-    fdr : float or None
-        The share of alarms that may be false, where alarms were chosen by it.
-    level : float or None
-        The largest p-value of an alarm, where alarms were chosen by `fdr`: one of the levels of `p_values`,
-        or 0 where there are none.
+    fdr, level : float or None
+        Where alarms were chosen by a false discovery rate: that rate, and the largest p-value of an alarm,
+        one of the levels of `p_values`, or 0 if there are no alarms.
     """
 
     title: str

@@ -21,16 +21,7 @@ __all__ = ["Course", "Views", "write_page"]
 class Views:
     """A view of every column: what normal rows have, and what rows scored and alarms have.
 
-    Parameters
-    ----------
-    detector : TableDetector
-        Normal values are those of the rows it was saved with; without these there are no views.
-
-    Attributes
-    ----------
-    columns : list of NumericView or CategoryView
-    notes : list of str
-        What the reader of the page should know.
+    Normal values are those of the rows that the detector holds; without these there is a note and no views.
     """
 
     def __init__(self, detector: TableDetector) -> None:
@@ -65,17 +56,7 @@ class Views:
 
 
 class Course:
-    """Alarms along time, where the model has a column of times, or else along the table.
-
-    Parameters
-    ----------
-    detector : TableDetector
-        Its first column of times is looked at.
-
-    Attributes
-    ----------
-    timeline : Timeline
-    """
+    """Alarms along the first column of times, or, if the model has none, along the table."""
 
     def __init__(self, detector: TableDetector) -> None:
         columns: list[Any] = [column for column in detector.encoder_.columns if column.kind == "time"]

@@ -30,30 +30,13 @@ def report_on(
     top: int = 20,
     title: str | None = None,
 ) -> Report:
-    """Score rows and make a page of what was found: how many alarms, which, why, and what was promised.
-
-    Parameters
-    ----------
-    detector : TableDetector, RankAD, KLPE or EpsilonLPE
-        Fitted.
-    X : data frame, or array-like of shape (n, d)
-        As the detector takes it.
-    alpha : float, optional
-        What counts as an alarm; the detector's own by default.
-    top : int
-        How many alarms to explain.
-    title : str, optional
-
-    Returns
-    -------
-    Report
-    """
+    """Score rows with a fitted detector and make a page of the result; see `CalibratedDetector.report`."""
     detector._check_fitted()
     rate = check_unit("alpha", detector.alpha if alpha is None else alpha)
     if not is_count(top) or top < 0:
         raise ValueError(f"top must be an integer >= 0, got {top!r}.")
     try:
-        from rankad.report import render
+        from rankad.report.page import render
     except ImportError as error:
         raise ImportError("report needs Jinja: pip install 'rankad[report]'.") from error
     from rankad.scoring.batches import Batch
@@ -86,20 +69,8 @@ def gathered(
 ) -> ReportData:
     """Gather what is on the page while a table is scored batch by batch, in constant memory.
 
-    Parameters
-    ----------
-    batches : iterable of Batch
-    detector : TableDetector
-    facts : ModelFacts
-    title : str
-    rate : float
-        The false-alarm rate asked for.
-    top : int
-        How many alarms to explain.
-    source : str
-        Such as the name of the file.
-    level, fdr : float, optional
-        The largest p-value of an alarm where it is by a false discovery rate, and that rate.
+    `rate` is the false-alarm rate asked for, and `top` how many alarms to explain. If alarms are chosen by a
+    false discovery rate, `fdr` is that rate and `level` the largest p-value of an alarm.
     """
     from rankad.report import Alarm, ReportData
     from rankad.report.gathering import Course, Views
@@ -115,9 +86,9 @@ def gathered(
         most.add(batch)
         views.add(batch.frame, alarms)
         course.add(batch.frame, batch.first, alarms)
-    found = []
+    shown = []
     if most.rows is not None:
-        found = explained(detector, most.rows.where(most.rows.p_values <= most_p), most_p or rate)
+        shown = explained(detector, most.rows.where(most.rows.p_values <= most_p), most_p or rate)
     return ReportData(
         title,
         rate,
@@ -125,7 +96,7 @@ def gathered(
         facts,
         alarms=[
             Alarm(row.number, row.p_value, row.score, row.name, row.explanation, row.strange, row.values)
-            for row in found
+            for row in shown
         ],
         columns=views.columns,
         source=source,
@@ -139,7 +110,7 @@ def gathered(
 
 
 def _as_table(detector: Any, X: Any) -> tuple[TableDetector, pl.DataFrame]:
-    """Return a detector on tables, and the rows as a table."""
+    """Return a detector of tables, and the rows as a table."""
     import polars as pl
 
     from rankad._base.rows import validate_rows

@@ -1,4 +1,4 @@
-"""What a report is made of -> one HTML page that needs nothing else: no network, no other file."""
+"""The contents of a report as one HTML page that needs nothing else: no network, no other file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections import Counter
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -15,48 +15,33 @@ from rankad._base.wording import count, counted, isolated, percent, plain, ratio
 from rankad.report.alarms import AlarmCard, alarm_card, in_words
 from rankad.report.charts import category_bars, column_histogram, p_value_histogram, timeline_bars
 from rankad.report.contents import ModelFacts, ReportData
-from rankad.report.headline import headline
+from rankad.report.headline import about, headline
 from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import n_attainable
 
 __all__ = ["render"]
 
-# More charts than this no one looks at, and the page grows slow.
+# Nobody looks at more charts, and they make the page slow.
 _MOST_COLUMNS = 48
 _OPEN_AT_FIRST = 3
-# Fewer bars than these say nothing of when.
+# With fewer bars there is nothing to see.
 _FEWEST_BARS = 4
 
 
 def render(data: ReportData) -> str:
-    """Return the page.
+    """Return the page as HTML, with its style, script and charts inside.
 
-    Parameters
-    ----------
-    data : ReportData
-
-    Returns
-    -------
-    str
-        HTML with its style, script and charts inside. All text that came with the data is escaped, and a
-        content security policy lets nothing but the page's own script run.
+    All text that came with the data is escaped, and a content security policy lets only the page's own script
+    run.
     """
-    cards = [
-        alarm_card(alarm, data.alpha)
-        for alarm in sorted(data.alarms, key=lambda alarm: (alarm.score, alarm.row))
-    ]
+    ordered = sorted(data.alarms, key=lambda alarm: (alarm.score, alarm.row))
+    cards = [alarm_card(alarm, data.alpha) for alarm in ordered]
     script = _text("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {
-        "counted": counted,
-        "count": count,
-        "percent": percent,
-        "shown": shown,
-        "isolated": isolated,
-    }
+    environment.filters |= {f.__name__: f for f in (counted, count, percent, shown, isolated)}
     return environment.from_string(_text("page.html.j2")).render(
         data=data,
         model=data.model,
@@ -79,104 +64,54 @@ def render(data: ReportData) -> str:
     )
 
 
-class LevelRow(NamedTuple):
-    """One line of the table of alarms by false-alarm rate."""
-
-    alpha: str
-    n_alarms: str
-    expected: str
-    usual: str
-    ratio: str
-    chosen: bool
-    possible: bool
-
-
-class TimelinePanel(NamedTuple):
-    """Alarms along the table, or along time."""
-
-    chart: Markup
-    column: str | None
-    unit: str
-    note: str
-
-
-class ColumnPanel(NamedTuple):
-    """One column's chart and what is said below it."""
-
-    name: str
-    chart: Markup
-    note: str
-    numeric: bool
-
-
-class Trial(NamedTuple):
-    """One line of the table of what was tried."""
-
-    scaling: str
-    bandwidth: str
-    C: str
-    losses: tuple[str, ...]
-    relative: str
-    error: str
-    used: bool
-
-
 def _text(name: str) -> str:
     return files("rankad.report").joinpath(name).read_text("utf-8")
 
 
-def _levels(data: ReportData) -> list[LevelRow]:
-    n_rows, n = data.p_values.n_rows, data.model.n_calibration
-    rows = []
+def _levels(data: ReportData) -> list[dict[str, Any]]:
+    """Return the lines of the table of alarms by false-alarm rate."""
+    n_rows, lines = data.p_values.n_rows, []
     for alpha, n_alarms in zip(data.p_values.levels, data.p_values.at_levels, strict=True):
         span = data.model.chance.span(n_rows, alpha)
-        rows.append(
-            LevelRow(
-                percent(alpha),
-                count(n_alarms),
-                _expected(alpha * n_rows),
-                f"{count(span.low)} to {count(span.high)}",
-                ratio(n_alarms, alpha * n_rows),
-                alpha == data.alarm_level,
-                n_attainable(n, alpha) > 0,
-            )
+        lines.append(
+            {
+                "alpha": percent(alpha),
+                "n_alarms": count(n_alarms),
+                "expected": about(alpha * n_rows),
+                "usual": f"{count(span.low)} to {count(span.high)}",
+                "ratio": ratio(n_alarms, alpha * n_rows),
+                "chosen": alpha == data.alarm_level,
+                "possible": n_attainable(data.model.n_calibration, alpha) > 0,
+            }
         )
-    return rows
+    return lines
 
 
-def _timeline(data: ReportData) -> TimelinePanel | None:
+def _timeline(data: ReportData) -> dict[str, Any] | None:
+    """Return the chart of alarms along the table or along time; None if there are too few bars."""
     line = data.timeline
     if line is None or len(line.spans()) < _FEWEST_BARS:
         return None
-    notes = []
-    if line.n_without:
-        notes.append(f"{counted(line.n_without, 'row')} without a time")
-    if line.n_outside:
-        notes.append(f"{counted(line.n_outside, 'row')} at times far from the others")
-    column = None if line.column is None else isolated(line.column)
-    note = f"Not drawn: {' and '.join(notes)}." if notes else ""
-    return TimelinePanel(
-        timeline_bars(line, data.alpha if data.fdr is None else None), column, line.unit, note
-    )
+    numbers = ((line.n_without, "without a time"), (line.n_outside, "at times far from the others"))
+    notes = " and ".join(f"{counted(n, 'row')} {where}" for n, where in numbers if n)
+    return {
+        "chart": timeline_bars(line, data.alpha if data.fdr is None else None),
+        "column": None if line.column is None else isolated(line.column),
+        "unit": line.unit,
+        "note": f"Not drawn: {notes}." if notes else "",
+    }
 
 
-def _expected(value: float) -> str:
-    return count(round(value)) if value >= 10 else plain(value, 2)
-
-
-def _columns(data: ReportData, cards: list[AlarmCard]) -> list[ColumnPanel]:
+def _columns(data: ReportData, cards: list[AlarmCard]) -> list[dict[str, Any]]:
     """Draw the columns, those that are most often the first reason of an alarm first."""
     first = Counter(card.first for card in cards if card.first is not None)
-    ordered = sorted(data.columns, key=lambda view: -first[isolated(view.name)])[:_MOST_COLUMNS]
-    return [
-        ColumnPanel(
-            isolated(view.name),
-            column_histogram(view) if isinstance(view, NumericView) else category_bars(view),
-            _column_note(view, first[isolated(view.name)], len(cards)),
-            isinstance(view, NumericView),
-        )
-        for view in ordered
-    ]
+    panels = []
+    for view in sorted(data.columns, key=lambda view: -first[isolated(view.name)])[:_MOST_COLUMNS]:
+        name, numeric = isolated(view.name), isinstance(view, NumericView)
+        chart = column_histogram(view) if isinstance(view, NumericView) else category_bars(view)
+        note = _column_note(view, first[name], len(cards))
+        panels.append({"name": name, "chart": chart, "note": note, "numeric": numeric})
+    return panels
 
 
 def _column_note(view: NumericView | CategoryView, n_first: int, n_cards: int) -> str:
@@ -217,20 +152,20 @@ def _promise(model: ModelFacts) -> str:
     )
 
 
-def _trials(model: ModelFacts) -> list[Trial]:
+def _trials(model: ModelFacts) -> list[dict[str, Any]]:
     """List what was tried, the least loss first."""
     table = model.selection
     if table is None:
         return []
     return [
-        Trial(
-            plain(table.scalings[at] or "none"),
-            plain(float(table.bandwidths[at]), 3),
-            plain(float(table.C[at]), 3),
-            tuple(plain(float(loss), 3) for loss in table.losses[at]),
-            f"{table.relative_losses[at]:.3f}",
-            f"{table.standard_errors[at]:.3f}",
-            at == table.best,
-        )
+        {
+            "scaling": plain(table.scalings[at] or "none"),
+            "bandwidth": plain(float(table.bandwidths[at]), 3),
+            "C": plain(float(table.C[at]), 3),
+            "losses": [plain(float(loss), 3) for loss in table.losses[at]],
+            "relative": f"{table.relative_losses[at]:.3f}",
+            "error": f"{table.standard_errors[at]:.3f}",
+            "used": at == table.best,
+        }
         for at in sorted(range(len(table.C)), key=lambda at: float(table.relative_losses[at]))
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -30,13 +31,9 @@ _SQUEEZED = 0.25
 
 
 class Span(NamedTuple):
-    """Some rows next to one another.
+    """Some neighbouring rows.
 
-    Attributes
-    ----------
-    begin, end : int
-        Row numbers, the first is 1, both included; or seconds since 1970, the end not included.
-    n_rows, n_alarms : int
+    Begin and end are row numbers from 1, both included; or seconds since 1970, the end not included.
     """
 
     begin: int
@@ -55,7 +52,7 @@ class Timeline:
         The column that has the time; None where rows are counted by their place.
     step : int
         How wide bins are: rows, or the position of a unit of time.
-    rows, alarms : dict of int to int
+    rows, alarms : Counter
         Counts by bin.
     n_without : int
         Rows without a time.
@@ -69,12 +66,12 @@ class Timeline:
 
     column: str | None = None
     step: int = 0
-    rows: dict[int, int] = field(default_factory=dict)
-    alarms: dict[int, int] = field(default_factory=dict)
+    rows: Counter[int] = field(default_factory=Counter)
+    alarms: Counter[int] = field(default_factory=Counter)
     n_without: int = 0
 
     def add(self, first: int, alarms: object) -> Timeline:
-        """Return it with more rows; so many came before them, and these are alarms."""
+        """Return it with more rows: how many came before them, and which are alarms."""
         flags = np.asarray(alarms, dtype=np.bool_)
         return self._add(first + np.arange(flags.size), flags)
 
@@ -85,11 +82,8 @@ class Timeline:
         return line._add(np.floor(seconds[there]).astype(np.int64), np.asarray(alarms)[there])
 
     def _add(self, places: Ints, flags: Bools) -> Timeline:
-        rows, alarms = dict(self.rows), dict(self.alarms)
         bins = places // self._width(self.step)
-        _count(rows, bins)
-        _count(alarms, bins[flags])
-        line = replace(self, rows=rows, alarms=alarms)
+        line = replace(self, rows=self.rows + _counts(bins), alarms=self.alarms + _counts(bins[flags]))
         while len(line.rows) > _MOST_KEPT and line._can_widen():
             line = line._wider()
         return line
@@ -103,17 +97,16 @@ class Timeline:
 
     def _wider(self) -> Timeline:
         factor = self._width(self.step + 1) // self._width(self.step)
-        rows: dict[int, int] = {}
-        alarms: dict[int, int] = {}
-        for counts, wide in ((self.rows, rows), (self.alarms, alarms)):
+        wide: list[Counter[int]] = [Counter(), Counter()]
+        for counts, sums in zip((self.rows, self.alarms), wide, strict=True):
             for at, n in counts.items():
-                wide[at // factor] = wide.get(at // factor, 0) + n
-        return replace(self, step=self.step + 1, rows=rows, alarms=alarms)
+                sums[at // factor] += n
+        return replace(self, step=self.step + 1, rows=wide[0], alarms=wide[1])
 
     @property
     def n_rows(self) -> int:
         """Rows with a place."""
-        return sum(self.rows.values())
+        return self.rows.total()
 
     @property
     def unit(self) -> str:
@@ -125,7 +118,7 @@ class Timeline:
         return f"{n:,} rows" if n > 1 else "row"
 
     def spans(self) -> list[Span]:
-        """Return a few dozen bins, in order; those without rows between others are there, too."""
+        """Return a few dozen bins in order, empty ones between others included."""
         line = self._shown()
         if not line.rows:
             return []
@@ -133,15 +126,15 @@ class Timeline:
         width = line._width(line.step)
         spans = []
         for at in range(first, last + 1):
-            begin, end, n = at * width, (at + 1) * width, line.rows.get(at, 0)
+            begin, end = at * width, (at + 1) * width
             if self.column is None:
                 begin, end = begin + 1, min(end, self.n_rows)
-            spans.append(Span(begin, end, n, line.alarms.get(at, 0)))
+            spans.append(Span(begin, end, line.rows[at], line.alarms[at]))
         return spans
 
     @property
     def n_outside(self) -> int:
-        """Rows with a time so far from most others that no bar is drawn for them."""
+        """Rows whose time is so far from most others that no bar is drawn for them."""
         return self.n_rows - sum(span.n_rows for span in self.spans())
 
     def _shown(self) -> Timeline:
@@ -181,6 +174,5 @@ def written(seconds: int, unit: str) -> str:
     return f"{moment:%Y-%m-%d %H:%M}" if "minute" in unit or "hour" in unit else f"{moment:%Y-%m-%d}"
 
 
-def _count(counts: dict[int, int], bins: Ints) -> None:
-    for at, n in zip(*(part.tolist() for part in np.unique(bins, return_counts=True)), strict=True):
-        counts[at] = counts.get(at, 0) + n
+def _counts(bins: Ints) -> Counter[int]:
+    return Counter(dict(zip(*(part.tolist() for part in np.unique(bins, return_counts=True)), strict=True)))

@@ -22,27 +22,39 @@ _SHAPES = {
     "high": "P-values are higher on the whole than those of normal rows: these rows vary less, or the model "
     "was fitted on them",
 }
+# In what way a column is not as in normal rows, by `MovedColumn.how` ...
+_HOW = {
+    "missing": "{share} of its cells are missing, in normal rows {usual}",
+    "swapped": "it has what normal rows have in {value}, and the other way round; are the two swapped?",
+    "category": "{value} comes in {share} of the rows, in {usual} of normal rows",
+    "time": "alarms come at hours, on weekdays or in seasons in which normal rows are few or other ones",
+    "beyond": "in most alarms it has a value at or beyond the edge of the normal ones",
+    "together": "its values are usual by themselves, but do not go together with those of the other columns",
+}
+# ... and by `NumberShift.kind`.
+_NUMBERS = {
+    "constant": "it is always {median}, but varies in normal rows",
+    "goes on": "its values do not repeat and go on beyond all normal ones ({medians}); is it an id, a "
+    "counter or a time?",
+    "offset": "its values are about {by} {way} than in normal rows; is it another unit?",
+    "scaled": "its values are about {times} times those of normal rows{unit}; is it another unit?",
+    "moved": "its values are about {by} {way} than in normal rows ({medians})",
+    "spread": "its values vary about {times} times as much as in normal rows",
+}
 _MOST_OF_ALL = 0.5
 
 
 class Pen(NamedTuple):
-    """How cells and shares are written where the sentences go."""
+    """How cells and shares are written on the screen or on the page."""
 
     cell: Callable[[Any], str]
     percent: Callable[[float], str]
 
 
 class Spoken(NamedTuple):
-    """A verdict in words.
+    """A verdict in words: a title without a full stop, and more sentences.
 
-    Attributes
-    ----------
-    title : str
-        The verdict itself, without a full stop.
-    text : tuple of str
-        What else there is to say, sentence by sentence.
-    off : bool
-        Whether chance does not explain the table: then it is to be said first.
+    `off` says whether chance does not explain the table; then it is to be said first.
     """
 
     title: str
@@ -67,57 +79,28 @@ def spoken(verdict: TableVerdict, pen: Pen) -> Spoken:
 
 def spoken_of(column: MovedColumn, pen: Pen) -> str:
     """Say in what way a column is not as it is in normal rows; to be read after its name and a colon."""
-    numbers, times = column.numbers, pen.cell(round_to(column.numbers.factor)) if column.numbers else ""
+    numbers, value = column.numbers, pen.cell(column.value)
+    share, usual = (pen.percent(_two(each)) for each in (column.share, column.nominal_share))
     if column.how == "strange":
-        such = f", such as {pen.cell(column.value)}" if column.value is not None else ""
-        what = column.what.replace("nominal", "normal")
-        return f"{pen.percent(_two(column.share))} of its cells are strange{such}: {what}"
-    if column.how == "missing":
-        return (
-            f"{pen.percent(_two(column.share))} of its cells are missing, in normal rows "
-            f"{pen.percent(_two(column.nominal_share))}"
-        )
-    if column.how == "swapped":
-        return (
-            f"it has what normal rows have in {pen.cell(column.value)}, and the other way round; are the two "
-            f"swapped?"
-        )
-    if column.how == "category":
-        return (
-            f"{pen.cell(column.value)} comes in {pen.percent(_two(column.share))} of the rows, in "
-            f"{pen.percent(_two(column.nominal_share))} of normal rows"
-        )
-    if column.how == "time":
-        return "alarms come at hours, on weekdays or in seasons in which normal rows are few or other ones"
-    if column.how == "beyond":
-        return "in most alarms it has a value at or beyond the edge of the normal ones"
-    if column.how == "together":
-        return "its values are usual by themselves, but do not go together with those of the other columns"
+        example = f", such as {value}" if column.value is not None else ""
+        return f"{share} of its cells are strange{example}: {column.what.replace('nominal', 'normal')}"
+    if column.how in _HOW:
+        return _HOW[column.how].format(share=share, usual=usual, value=value)
     if numbers is None:
         return "its values are not spread as in normal rows"
-    medians = f"median {pen.cell(numbers.median)}, in normal rows {pen.cell(numbers.nominal_median)}"
-    if numbers.kind == "constant":
-        return f"it is always {pen.cell(numbers.median)}, but varies in normal rows"
-    if numbers.kind == "goes on":
-        return (
-            f"its values do not repeat and go on beyond all normal ones ({medians}); is it an id, a counter "
-            f"or a time?"
-        )
-    by, way = pen.cell(round_to(abs(numbers.offset))), "higher" if numbers.offset > 0 else "lower"
-    if numbers.kind == "scaled" and numbers.factor == 1:
-        return f"its values are about {by} {way} than in normal rows; is it another unit?"
-    if numbers.kind == "scaled":
-        plus = f", {'plus' if numbers.offset > 0 else 'less'} {by}" if numbers.offset else ""
-        return f"its values are about {times} times those of normal rows{plus}; is it another unit?"
-    if numbers.kind == "moved":
-        return f"its values are about {by} {way} than in normal rows ({medians})"
-    if numbers.kind == "spread":
-        return f"its values vary about {times} times as much as in normal rows"
-    return f"its values are not spread as in normal rows ({medians})"
+    factor, offset = round_to(numbers.factor), round_to(abs(numbers.offset))
+    median, times, by = map(pen.cell, (numbers.median, factor, offset))
+    medians = f"median {median}, in normal rows {pen.cell(numbers.nominal_median)}"
+    way, plus = ("higher", "plus") if numbers.offset > 0 else ("lower", "less")
+    only_offset = numbers.kind == "scaled" and numbers.factor == 1
+    unit = f", {plus} {by}" if numbers.offset else ""
+    kind = "offset" if only_offset else numbers.kind
+    template = _NUMBERS.get(kind, "its values are not spread as in normal rows ({medians})")
+    return template.format(median=median, medians=medians, by=by, way=way, times=times, unit=unit)
 
 
 def round_to(value: float) -> float:
-    """Return a number with three digits that count."""
+    """Return a number with three significant digits."""
     return float(f"{value:.3g}")
 
 

@@ -1,10 +1,11 @@
-"""Counts of a column's values among nominal rows, rows scored and alarms, added up batch by batch."""
+"""Counts of a column's values among normal rows, rows scored and alarms, added up batch by batch."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ __all__ = ["CategoryView", "Counts", "NumericView"]
 
 _N_BINS = 30
 _MOST_LABELS = 12
-# The histogram spans all but this share of nominal rows at either end, and this share of that again beyond.
+# The histogram spans all but this share of normal rows at either end, and this much of its width beyond.
 _TAIL, _MARGIN = 0.005, 0.15
 
 OTHERS, UNSEEN, MISSING = "all other normal values", "never seen in normal rows", "missing"
@@ -32,17 +33,17 @@ class Counts:
 
     @classmethod
     def begin(cls, nominal: Iterable[int]) -> Counts:
-        """Begin with nominal rows only."""
+        """Start with normal rows only."""
         counts = tuple(int(n) for n in nominal)
         return cls(counts, (0,) * len(counts), (0,) * len(counts))
 
     def add(self, scored: Iterable[int], alarms: Iterable[int]) -> Counts:
         """Return the sums."""
-        return replace(
-            self,
-            scored=tuple(n + int(more) for n, more in zip(self.scored, scored, strict=True)),
-            alarms=tuple(n + int(more) for n, more in zip(self.alarms, alarms, strict=True)),
-        )
+        sums = [
+            tuple(n + int(more) for n, more in zip(*pair, strict=True))
+            for pair in ((self.scored, scored), (self.alarms, alarms))
+        ]
+        return Counts(self.nominal, *sums)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class NumericView:
     whole : bool
         Whether there is one bin for each integer.
     counts : Counts
-        Below the first edge, in each bin, above the last edge, missing: as many as edges, and two.
+        Below the first edge, in each bin, above the last edge, missing.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class NumericView:
 
     @classmethod
     def of(cls, name: str, nominal: Any) -> NumericView:
-        """Lay out the bins by nominal values."""
+        """Choose the bins by normal values."""
         values = _numbers(nominal)
         # Beyond 1e300 differences would overflow.
         finite = np.clip(values[np.isfinite(values)], -1e300, 1e300)
@@ -98,12 +99,11 @@ class CategoryView:
     ----------
     name : str
     labels : tuple of str
-        The most frequent among nominal rows, most frequent first.
+        The most frequent among normal rows, most frequent first.
     rarer : frozenset of str
         Their other values.
     counts : Counts
-        Of each label, of all rarer ones, of values never seen in nominal rows, missing: as many as labels,
-        and three.
+        Of each label, of all rarer ones, of values never seen in normal rows, missing.
 
     Examples
     --------
@@ -121,33 +121,31 @@ class CategoryView:
 
     @classmethod
     def of(cls, name: str, nominal: Any) -> CategoryView:
-        """Choose the labels by nominal values."""
-        found = _tally(nominal)
-        seen = sorted((label for label in found if label is not None), key=lambda at: (-found[at], at))
+        """Choose the labels by normal values."""
+        tally = _tally(nominal)
+        seen = sorted((label for label in tally if label is not None), key=lambda at: (-tally[at], at))
         # One rare value more takes no more room than a bar for all rarer ones.
         n_shown = _MOST_LABELS if len(seen) > _MOST_LABELS + 1 else len(seen)
         empty = cls(name, tuple(seen[:n_shown]), frozenset(seen[n_shown:]), Counts.begin(()))
-        return replace(empty, counts=Counts.begin(empty._laid_out(found)))
+        return replace(empty, counts=Counts.begin(empty._laid_out(tally)))
 
     def add(self, values: Any, alarms: ArrayLike) -> CategoryView:
         """Return the view with more rows scored; `alarms` says which of them raised one."""
         every = list(values)
-        flags = _flags(alarms, len(every))
-        alarming = [every[at] for at in np.flatnonzero(flags)]
-        return replace(
-            self,
-            counts=self.counts.add(self._laid_out(_tally(every)), self._laid_out(_tally(alarming))),
-        )
+        alarming = compress(every, _flags(alarms, len(every)))
+        scored, alarmed = (self._laid_out(_tally(each)) for each in (every, alarming))
+        return replace(self, counts=self.counts.add(scored, alarmed))
 
     @property
     def all_labels(self) -> tuple[str, ...]:
         """The labels of all counts."""
         return (*self.labels, OTHERS, UNSEEN, MISSING)
 
-    def _laid_out(self, found: Counter[str | None]) -> list[int]:
-        shown = [found[label] for label in self.labels]
-        rarer = sum(found[label] for label in self.rarer if label in found)
-        return [*shown, rarer, found.total() - sum(shown) - rarer - found[None], found[None]]
+    def _laid_out(self, tally: Counter[str | None]) -> list[int]:
+        """Return the counts in the order of `all_labels`."""
+        shown = [tally[label] for label in self.labels]
+        rarer = sum(tally[label] for label in self.rarer if label in tally)
+        return [*shown, rarer, tally.total() - sum(shown) - rarer - tally[None], tally[None]]
 
 
 def _numbers(values: Any) -> Floats:
@@ -172,7 +170,7 @@ def _tally(values: Iterable[Any]) -> Counter[str | None]:
 
 
 def _are_few_integers(values: Floats) -> bool:
-    """Tell whether values are integers, of so small a range that each may have its bin."""
+    """Return whether all values are integers in a range small enough for a bin each."""
     if values.size == 0 or values.max() - values.min() >= _N_BINS or np.abs(values).max() >= 2**50:
         return False
     return bool((values == np.floor(values)).all())
@@ -185,7 +183,7 @@ def _even_edges(values: Floats) -> Floats:
     least, most = float(values.min()), float(values.max())
     low, high = (float(at) for at in np.quantile(values, [_TAIL, 1 - _TAIL]))
     margin = _MARGIN * (high - low)
-    # Nominal rows that end near by are shown to their end.
+    # If all normal rows end not far beyond, they are shown to their end.
     low, high = max(least, low - margin), min(most, high + margin)
     if not high - low > 1e-12 * max(abs(low), abs(high)):
         half = max(abs(low), 1.0) / 2

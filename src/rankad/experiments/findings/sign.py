@@ -10,17 +10,10 @@ import numpy as np
 from rankad import RankAD
 from rankad._base.arrays import Floats
 from rankad.experiments.cells import Cell
-from rankad.experiments.findings.report import (
-    LITERAL,
-    OURS,
-    Record,
-    Report,
-    finding_cell,
-    mixture_split,
-    quick_note,
-)
+from rankad.experiments.findings import finding
+from rankad.experiments.findings.finding import LITERAL, OURS, Record, Report
 from rankad.experiments.measures import auc, one_thread
-from rankad.experiments.pictures import new_figure, percent
+from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table, mean
 from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED
@@ -28,10 +21,13 @@ from rankad.experiments.synthetic import PRINTED
 __all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-01"
-_VERSION = 1
 
 ALPHA = 0.05
 _BINS = 20
+_COUNTS = {
+    "literal": ("As printed: share of nominal rows with a higher g", LITERAL),
+    "ours": ("rankad: share of nominal rows with no higher g", OURS),
+}
 
 
 def literal_ranks(scores: Floats, nominal: Floats) -> Floats:
@@ -47,7 +43,7 @@ def literal_ranks(scores: Floats, nominal: Floats) -> Floats:
 
 def measure(seed: int, n_train: int, n_test: int) -> dict[str, Any]:
     """Count the same scores of one fitted detector both ways."""
-    split = mixture_split(PRINTED, seed, n_train, n_test)
+    split = finding.mixture_split(PRINTED, seed, n_train, n_test)
     with one_thread():
         detector = RankAD(random_state=seed, n_jobs=1).fit(split.train)
         scores = detector.score_samples(split.test)
@@ -70,83 +66,46 @@ def measure(seed: int, n_train: int, n_test: int) -> dict[str, Any]:
 
 
 def cells(settings: Settings) -> list[Cell]:
-    """List one cell a run."""
+    """List one cell for each run."""
     n_train, n_test, runs = (150, 1_000, 1) if settings.quick else (600, 5_000, 3)
-    return [
-        finding_cell(
-            NAME,
-            _VERSION,
-            measure,
-            {"seed": settings.run_seed(number), "n_train": n_train, "n_test": n_test},
-        )
-        for number in range(runs)
-    ]
+    seeds = [settings.run_seed(number) for number in range(runs)]
+    return finding.finding_cells(NAME, measure, seed=seeds, n_train=n_train, n_test=n_test)
 
 
 def report(records: Sequence[Record], settings: Settings) -> Report:
     """Draw the first run's p-values, counted both ways."""
     first = records[0]
-    figure = new_figure(
-        "Finding 1: counted as printed, anomalies get the largest p-values and pass", (11.0, 4.6)
-    )
-    names = {
-        "literal": ("As printed: share of nominal rows with a higher g", LITERAL),
-        "ours": ("rankad: share of nominal rows with no higher g", OURS),
-    }
+    title = "Finding 1: counted as printed, anomalies get the largest p-values and pass"
+    figure, panels = finding.new_panels(title, (11.0, 4.6), 1, 2)
+    panels[1].sharey(panels[0])
+    panels[0].set_ylabel("share of rows, log scale")
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     rows = []
-    shared = None
-    for i, (which, (title, colour)) in enumerate(names.items()):
-        axes = figure.add_subplot(1, 2, i + 1, sharey=shared)
-        shared = axes
+    for axes, (which, (title, colour)) in zip(panels, _COUNTS.items(), strict=True):
         counted = first[which]
-        axes.stairs(counted["histogram"]["anomalous"], edges, fill=True, color=colour, alpha=0.85)
-        axes.stairs(counted["histogram"]["nominal"], edges, color="0.15", linewidth=1.6)
+        histogram, alarms = counted["histogram"], counted["alarms"]
+        axes.stairs(histogram["anomalous"], edges, fill=True, color=colour, alpha=0.85)
+        axes.stairs(histogram["nominal"], edges, color="0.15", linewidth=1.6)
         axes.axvline(ALPHA, color="0.15", linestyle=":", linewidth=1.2)
-        axes.set_title(f"{title}\nAUC {counted['auc']:.3f}", fontsize=10.5)
-        axes.set_xlabel("p-value")
-        axes.set_yscale("log")
+        finding.caption(axes, f"{title}\nAUC {counted['auc']:.3f}", xlabel="p-value", yscale="log")
         axes.set_ylim(2e-4, 4.0)
-        axes.spines[["top", "right"]].set_visible(False)
-        highest = int(np.argmax(counted["histogram"]["anomalous"]))
+        highest = int(np.argmax(histogram["anomalous"]))
         right = highest > _BINS // 2
-        axes.annotate(
-            f"uniform anomalies:\n{percent(counted['alarms']['anomalous'])} alarms",
-            ((highest + (0 if right else 1)) / _BINS, 0.5),
-            (-8 if right else 8, 0),
-            textcoords="offset points",
-            ha="right" if right else "left",
-            color=colour,
-            fontsize=10,
-        )
-        axes.annotate(
-            f"nominal rows: {counted['alarms']['nominal']:.1%} alarms",
-            (0.5, 0.17),
-            ha="center",
-            color="0.15",
-            fontsize=10,
-        )
-        axes.annotate(f"α = {percent(ALPHA)}", (ALPHA, 2.4), (4, 0), textcoords="offset points", fontsize=9.5)
-        if i == 0:
-            axes.set_ylabel("share of rows, log scale")
-        rows.append(
-            [
-                title,
-                f"{mean([record[which]['auc'] for record in records]):.4f}",
-                f"{mean([record[which]['alarms']['anomalous'] for record in records]):.2%}",
-                f"{mean([record[which]['alarms']['nominal'] for record in records]):.2%}",
-            ]
-        )
+        at, offset = ((highest + (0 if right else 1)) / _BINS, 0.5), (-8 if right else 8, 0)
+        text = f"uniform anomalies:\n{percent(alarms['anomalous'])} alarms"
+        finding.note(axes, text, at, offset, colour, ha="right" if right else "left", fontsize=10)
+        text = f"nominal rows: {alarms['nominal']:.1%} alarms"
+        finding.note(axes, text, (0.5, 0.17), (0, 0), "0.15", ha="center", fontsize=10)
+        finding.note(axes, f"α = {percent(ALPHA)}", (ALPHA, 2.4), (4, 0), "black")
+        alarms = {kind: mean([one[which]["alarms"][kind] for one in records]) for kind in alarms}
+        area = mean([record[which]["auc"] for record in records])
+        rows.append([title, f"{area:.4f}", f"{alarms['anomalous']:.2%}", f"{alarms['nominal']:.2%}"])
     notes = [
-        *quick_note(settings, "one run and fewer rows"),
+        *finding.quick_note(settings, "one run and fewer rows"),
         f"Mean of {len(records)} runs, seed {settings.seed}: {first['n_train']:,} rows of the mixture as "
         f"printed train the default; {first['n_test']:,} fresh ones and as many uniform ones test. The same "
         "scores are counted both ways.",
     ]
-    columns = [
-        "count",
-        "AUC of the p-values",
-        f"anomalies with p <= {percent(ALPHA)}",
-        f"nominal rows with p <= {percent(ALPHA)}",
-    ]
+    low = f"with p <= {percent(ALPHA)}"
+    columns = ["count", "AUC of the p-values", f"anomalies {low}", f"nominal rows {low}"]
     return Report(Table(NAME, "1. The sign of the count", columns, rows, notes), figure)
