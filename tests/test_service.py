@@ -126,6 +126,28 @@ def test_a_strange_row_is_an_alarm_and_the_others_have_answers(service):
     assert service.post("/models/pump/score", json=rows).json()["alarm"] == [True, False]
 
 
+def test_single_rows_that_arrive_together_have_the_answers_they_have_alone(settings, folder, new):
+    import asyncio
+
+    from rankad.service.models import ModelStore
+    from rankad.service.together import Together
+
+    model, rows = ModelStore(settings.models).get("pump"), new.to_dicts()
+    # Among them some that cannot be read, and some of other types.
+    rows[3], rows[9], rows[11] = {"flow": 1.0}, {"flow": "oops", "mode": "eco"}, {"flow": True, "mode": "eco"}
+    rows[12] = {"mode": "eco", "flow": 5}
+
+    async def together():
+        pool = Together()
+        return await asyncio.gather(*(pool.score(model, row) for row in rows), return_exceptions=True)
+
+    answers = asyncio.run(together())
+    assert "mode" in str(answers.pop(3))
+    del rows[3]
+    alone = [load(folder / "pump.rankad").score_samples([row]).tolist() for row in rows]
+    assert [answer["score"].tolist() for answer in answers] == alone
+
+
 REFUSED = {
     "not JSON": ("/models/pump/score", b"{", {}, 400, "not JSON"),
     "deep JSON": ("/models/pump/score", b"[" * 100_000, {}, 400, "not JSON"),

@@ -27,8 +27,9 @@ from rankad.service.history import History, Scored
 from rankad.service.keys import KeyFile
 from rankad.service.models import ModelStore, ServedModel
 from rankad.service.openapi import document
-from rankad.service.scoring import Answers, explain_rows, rate_of, score_rows
+from rankad.service.scoring import Answers, decide, explain_rows, rate_of, score_rows
 from rankad.service.settings import Settings
+from rankad.service.together import Together
 
 __all__ = ["make_app"]
 
@@ -77,6 +78,7 @@ class _Service:
         self.keys = None if settings.keys is None else KeyFile(settings.keys)
         self.history = None if settings.history is None else History(settings.history, settings.keep_days)
         self.at_once = 0
+        self.together = Together()
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "rankad_requests", "Requests answered.", ["route", "status"], registry=self.registry
@@ -263,7 +265,11 @@ async def _score(service: _Service, request: Request) -> Response:
     accept = media_type(request.headers.get("accept"), kind)
     body = await service.body(request)
     batch = read_rows(body, kind, service.settings.most_rows)
-    answers: Answers = await service.work(batch.n_rows, lambda: score_rows(model, batch, alpha, fdr))
+    if isinstance(batch.columns, list) and batch.n_rows == 1:
+        scored = await service.together.score(model, batch.columns[0])
+        answers = decide(scored, model.detector.alpha if alpha is None else alpha, fdr)
+    else:
+        answers = await service.work(batch.n_rows, lambda: score_rows(model, batch, alpha, fdr))
     service.note(model, answers, request.state.id)
     summary = {
         "model": model.name,

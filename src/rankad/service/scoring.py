@@ -13,7 +13,7 @@ from rankad.service.errors import RequestError
 from rankad.service.formats import Batch
 from rankad.service.models import ServedModel
 
-__all__ = ["Answers", "explain_rows", "rate_of", "score_rows"]
+__all__ = ["Answers", "decide", "explain_rows", "rate_of", "score_rows"]
 
 
 class Answers(NamedTuple):
@@ -61,7 +61,12 @@ def score_rows(model: ServedModel, batch: Batch, alpha: float | None, fdr: float
         scored = score_batch(model.detector, batch.columns, alpha=rate)
     except (ValueError, TypeError) as error:
         raise RequestError(422, "rows", str(error)) from None
-    columns = {name: np.asarray(scored[name]) for name in ("p_value", "score", "alarm")}
+    return decide({name: np.asarray(scored[name]) for name in ("p_value", "score")}, rate, fdr)
+
+
+def decide(scored: dict[str, Any], rate: float, fdr: float | None) -> Answers:
+    """Make alarms of p-values: at a rate of false alarms, or of false discoveries."""
+    columns = {**scored, "alarm": scored["p_value"] <= rate}
     if fdr is not None:
         counts = PValueCounts()
         counts.add(columns["p_value"])
