@@ -16,6 +16,7 @@ from rankad.cli.options import as_command
 from rankad.cli.report import report
 from rankad.cli.reproduce import reproduce
 from rankad.cli.score import score
+from rankad.cli.serve import serve
 
 
 def build() -> typer.Typer:
@@ -28,7 +29,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_rankad)
-    for command in (demo, find, fit, score, explain, report, inspect, calibrate, reproduce):
+    for command in (demo, find, fit, score, explain, report, inspect, calibrate, serve, reproduce):
         app.command()(as_command(command))
     return app
 

@@ -1,0 +1,1 @@
+"""``rankad serve``: detectors behind an address."""

@@ -1,0 +1,175 @@
+"""Bodies of requests to columns, and answers to bodies of responses."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from rankad.service.errors import RequestError
+
+__all__ = ["ARROW", "CSV", "JSON", "NDJSON", "Batch", "encode", "media_type", "read_rows"]
+
+JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
+ARROW = "application/vnd.apache.arrow.stream"
+_KNOWN = (JSON, NDJSON, CSV, ARROW)
+
+_json = msgspec.json.Decoder()
+
+
+class Batch(NamedTuple):
+    """Rows of a request, as `rankad.score_batch` takes them, and their number."""
+
+    columns: Any
+    n_rows: int
+
+
+def media_type(header: str | None, default: str) -> str:
+    """Return the media type of a Content-Type or Accept header, or raise if it is none of ours."""
+    value = (header or default).split(",")[0].split(";")[0].strip().lower()
+    if value in ("*/*", "application/*", ""):
+        return default
+    if value in ("application/x-json", "text/json"):
+        return JSON
+    if value in ("application/jsonl", "application/jsonlines", "application/ndjson"):
+        return NDJSON
+    if value not in _KNOWN:
+        raise RequestError(
+            415, "media_type", f"{value[:100]!r} is not known here; use one of {', '.join(_KNOWN)}"
+        )
+    return value
+
+
+def read_rows(body: bytes, kind: str, most_rows: int) -> Batch:
+    """Return the rows of a body, or raise a `RequestError` that says what is wrong with it.
+
+    JSON is a list of rows, ``{"rows": [...]}`` or ``{"columns": {...}}``. A row is an object, or a list of
+    numbers for a model without column names.
+    """
+    readers = {JSON: _from_json, NDJSON: _from_ndjson, CSV: _from_csv, ARROW: _from_arrow}
+    batch = readers[kind](body)
+    if batch.n_rows > most_rows:
+        raise RequestError(
+            413, "too_many_rows", f"{batch.n_rows:,} rows in one request; send at most {most_rows:,}"
+        )
+    return batch
+
+
+def _from_json(body: bytes) -> Batch:
+    try:
+        value = _json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, "not_json", f"the body is not JSON: {error}") from None
+    if isinstance(value, dict) and isinstance(value.get("columns"), dict):
+        return _of_columns(value["columns"])
+    rows = value.get("rows") if isinstance(value, dict) else value
+    return _of_rows(rows)
+
+
+def _from_ndjson(body: bytes) -> Batch:
+    try:
+        rows = [_json.decode(line) for line in body.splitlines() if line.strip()]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, "not_json", f"a line of the body is not JSON: {error}") from None
+    return _of_rows(rows)
+
+
+def _of_rows(rows: Any) -> Batch:
+    if not isinstance(rows, list):
+        raise RequestError(
+            400, "no_rows", 'the body must be a list of rows, {"rows": [...]} or {"columns": {...}}'
+        )
+    if all(isinstance(row, dict) for row in rows):
+        for at, row in enumerate(rows):
+            nested = [name for name, cell in row.items() if isinstance(cell, (list, dict))]
+            if nested:
+                raise RequestError(
+                    422,
+                    "nested",
+                    f"row {at}: {nested[0][:100]!r} is not a single value but a list or an object",
+                )
+        return Batch(rows, len(rows))
+    if all(isinstance(row, list) for row in rows):
+        return Batch(_numbers(rows), len(rows))
+    raise RequestError(400, "no_rows", "rows must be all objects or all lists of numbers")
+
+
+def _numbers(rows: list[list[Any]]) -> Any:
+    if len({len(row) for row in rows}) > 1:
+        raise RequestError(422, "ragged", "rows have different numbers of cells")
+    try:
+        return np.array(
+            [[float("nan") if cell is None else cell for cell in row] for row in rows], dtype=float
+        )
+    except (ValueError, TypeError, OverflowError):
+        raise RequestError(422, "not_numbers", "rows that are lists must hold numbers alone") from None
+
+
+def _of_columns(columns: Mapping[str, Any]) -> Batch:
+    lengths = {len(cells) if isinstance(cells, list) else -1 for cells in columns.values()}
+    if len(lengths) != 1 or -1 in lengths:
+        raise RequestError(422, "ragged", "columns must be lists of the same length")
+    for name, cells in columns.items():
+        if any(isinstance(cell, (list, dict)) for cell in cells):
+            raise RequestError(422, "nested", f"column {name[:100]!r} holds lists or objects")
+    return Batch(dict(columns), lengths.pop())
+
+
+def _from_csv(body: bytes) -> Batch:
+    try:
+        first = body.split(b"\n", 1)[0]
+        separator = max((";", "\t", ","), key=lambda mark: (first.count(mark.encode()), mark == ","))
+        frame = pl.read_csv(io.BytesIO(body), infer_schema=False, separator=separator)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise RequestError(
+            400, "not_csv", f"the body is not CSV: {str(error).splitlines()[0][:300]}"
+        ) from None
+    return Batch(frame, frame.height)
+
+
+def _from_arrow(body: bytes) -> Batch:
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_stream(body) as stream:
+            table = stream.read_all()
+            table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise RequestError(
+            400, "not_arrow", f"the body is not an Arrow IPC stream: {str(error).splitlines()[0][:300]}"
+        ) from None
+    return Batch(table, table.num_rows)
+
+
+def encode(answers: Mapping[str, Any], summary: Mapping[str, Any], kind: str) -> bytes:
+    """Return the body of a response.
+
+    Parameters
+    ----------
+    answers : mapping of str to sequence
+        The columns p_value, score and alarm.
+    summary : mapping
+        What JSON says beside them.
+    kind : str
+        Media type.
+    """
+    columns = {name: np.asarray(values) for name, values in answers.items()}
+    if kind == JSON:
+        return msgspec.json.encode({**summary, **{name: cells.tolist() for name, cells in columns.items()}})
+    if kind == NDJSON:
+        names, encoder = list(columns), msgspec.json.Encoder()
+        rows = zip(*(cells.tolist() for cells in columns.values()), strict=True)
+        return b"".join(encoder.encode(dict(zip(names, row, strict=True))) + b"\n" for row in rows)
+    if kind == CSV:
+        return pl.DataFrame(columns).write_csv().encode()
+    import pyarrow as pa
+
+    table = pa.table({name: pa.array(cells) for name, cells in columns.items()})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())

@@ -1,0 +1,68 @@
+"""API keys: random, shown once, kept as digests."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+__all__ = ["Key", "KeyFile", "Role"]
+
+Role = Literal["read", "admin"]
+_PREFIX = "rankad_"
+
+
+class Key(NamedTuple):
+    """A key as it is stored: who has it, what it may do, and the digest of the secret."""
+
+    name: str
+    role: Role
+    digest: str
+
+
+class KeyFile:
+    """A file with a line for each key: name, role and SHA-256 of the secret.
+
+    The secrets are 256 random bits, so that a plain digest cannot be searched.
+
+    Parameters
+    ----------
+    path : path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.keys = [_parse(path, line) for line in path.read_text().splitlines() if line.strip()]
+
+    @classmethod
+    def add(cls, path: Path, name: str, role: Role) -> str:
+        """Make a key, add it to the file, and return the secret, which is nowhere else."""
+        if not name or not name.isprintable() or " " in name:
+            raise ValueError(f"the name of a key must be one word, got {name!r}.")
+        secret = _PREFIX + secrets.token_urlsafe(32)
+        # Only the owner may read it, from the first byte on.
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as file:
+            file.write(f"{name} {role} {_digest(secret)}\n")
+        return secret
+
+    def find(self, secret: str) -> Key | None:
+        """Return the key of a secret; the time it takes says nothing about the stored digests."""
+        digest, match = _digest(secret), None
+        for key in self.keys:
+            if hmac.compare_digest(key.digest, digest):
+                match = key
+        return match
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _parse(path: Path, line: str) -> Key:
+    parts = line.split()
+    if len(parts) != 3 or parts[1] not in ("read", "admin") or len(parts[2]) != 64:
+        raise ValueError(f"{path} holds a line that is no key; lines are made by rankad serve --new-key.")
+    return Key(parts[0], "admin" if parts[1] == "admin" else "read", parts[2])

@@ -1,0 +1,110 @@
+"""Rows of a request to answers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankad._base.arrays import Floats
+from rankad.alarms.decisions import PValueCounts
+from rankad.scoring.batch import score_batch
+from rankad.service.errors import RequestError
+from rankad.service.formats import Batch
+from rankad.service.models import ServedModel
+
+__all__ = ["Answers", "decide", "explain_rows", "rate_of", "score_rows"]
+
+
+class Answers(NamedTuple):
+    """What is said of the rows of one request.
+
+    Attributes
+    ----------
+    columns : dict of str to ndarray
+        p_value, score and alarm.
+    alpha : float
+        The false-alarm rate, or, with a false discovery rate, the largest p-value of an alarm.
+    """
+
+    columns: dict[str, Any]
+    alpha: float
+
+    @property
+    def alarms(self) -> list[tuple[int, float, float]]:
+        """The alarms, as (row, p-value, score)."""
+        at = np.flatnonzero(self.columns["alarm"])
+        cells = (at, self.columns["p_value"][at], self.columns["score"][at])
+        return list(zip(*(each.tolist() for each in cells), strict=True))
+
+
+def rate_of(text: str | None, name: str) -> float | None:
+    """Return a rate from a query string, or raise if it is not strictly between 0 and 1."""
+    if text is None:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 < rate < 1:
+        raise RequestError(422, name, f"{name} must be a number strictly between 0 and 1, got {text[:50]!r}")
+    return rate
+
+
+def score_rows(model: ServedModel, batch: Batch, alpha: float | None, fdr: float | None) -> Answers:
+    """Score the rows of a request; errors about its columns and cells become a `RequestError`."""
+    rate = model.detector.alpha if alpha is None else alpha
+    if batch.n_rows == 0:
+        nothing: Floats = np.empty(0)
+        return Answers({"p_value": nothing, "score": nothing, "alarm": np.empty(0, dtype=bool)}, rate)
+    try:
+        scored = score_batch(model.detector, batch.columns, alpha=rate)
+    except (ValueError, TypeError) as error:
+        raise RequestError(422, "rows", str(error)) from None
+    return decide({name: np.asarray(scored[name]) for name in ("p_value", "score")}, rate, fdr)
+
+
+def decide(scored: dict[str, Any], rate: float, fdr: float | None) -> Answers:
+    """Make alarms of p-values: at a rate of false alarms, or of false discoveries."""
+    columns = {**scored, "alarm": scored["p_value"] <= rate}
+    if fdr is not None:
+        counts = PValueCounts()
+        counts.add(columns["p_value"])
+        rate = counts.level(fdr)
+        columns["alarm"] = columns["p_value"] <= rate
+    return Answers(columns, rate)
+
+
+def explain_rows(model: ServedModel, batch: Batch, alpha: float | None) -> list[dict[str, Any]]:
+    """Say of each row which columns make it abnormal, and the smallest change that would make it normal."""
+    if not model.describe()["explains"]:
+        raise RequestError(409, "no_reasons", f"model {model.name!r} was saved without what reasons need")
+    if batch.n_rows == 0:
+        return []
+    try:
+        explanations = model.detector.explain(batch.columns, alpha=alpha)
+    except (ValueError, TypeError) as error:
+        raise RequestError(422, "rows", str(error)) from None
+    return [
+        {
+            "p_value": each.p_value,
+            "alarm": each.p_value <= (model.detector.alpha if alpha is None else alpha),
+            "reasons": [
+                {
+                    "column": reason.column,
+                    "value": reason.value,
+                    "typical": reason.typical,
+                    "low": reason.low,
+                    "high": reason.high,
+                    "p_value_if_typical": reason.p_value,
+                }
+                for reason in each.reasons
+            ],
+            "change": None
+            if each.change is None
+            else [
+                {"column": move.column, "from": move.before, "to": move.after} for move in each.change.moves
+            ],
+        }
+        for each in explanations
+    ]

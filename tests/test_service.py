@@ -1,0 +1,434 @@
+"""The service: what it answers, what it refuses, what it keeps."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+import httpx2 as httpx
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from starlette.testclient import TestClient
+
+from rankad import RankAD, TableDetector, load
+from rankad.client import Client, ServiceError
+from rankad.service.app import make_app
+from rankad.service.keys import KeyFile
+from rankad.service.settings import Settings
+
+
+def quick(alpha=0.05):
+    return RankAD(alpha, bandwidth="D_K", C=0.1, landmarks=40, near_field=False, n_components=0)
+
+
+def table_of(n, seed):
+    rng = np.random.default_rng(seed)
+    mode = rng.choice(["eco", "full"], size=n)
+    return pl.DataFrame({"flow": rng.normal(5, 1, size=n) + (mode == "full"), "mode": mode})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    TableDetector(quick()).fit(table_of(300, 0)).save(folder / "pump.rankad")
+    quick().fit(np.random.default_rng(0).normal(size=(200, 2))).save(folder / "plain.rankad")
+    return folder
+
+
+@pytest.fixture
+def settings(folder, tmp_path):
+    return Settings((folder / "pump.rankad", folder / "plain.rankad"), history=tmp_path / "history.sqlite")
+
+
+@pytest.fixture
+def service(settings):
+    with TestClient(make_app(settings)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def new():
+    return table_of(60, 1).with_columns(flow=pl.when(pl.int_range(60) == 7).then(99.0).otherwise("flow"))
+
+
+def arrow_of(frame):
+    table, sink = frame.to_arrow(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+BODIES = {
+    "application/json": lambda frame: json.dumps({"rows": frame.to_dicts()}).encode(),
+    "application/x-ndjson": lambda frame: frame.write_ndjson().encode(),
+    "text/csv": lambda frame: frame.write_csv().encode(),
+    "application/vnd.apache.arrow.stream": arrow_of,
+}
+
+
+def p_values_of(response):
+    kind = response.headers["content-type"].split(";")[0]
+    if kind == "application/json":
+        return response.json()["p_value"]
+    if kind == "application/x-ndjson":
+        return [json.loads(line)["p_value"] for line in response.text.splitlines()]
+    if kind == "text/csv":
+        return pl.read_csv(response.content)["p_value"].to_list()
+    return pa.ipc.open_stream(response.content).read_all()["p_value"].to_pylist()
+
+
+@pytest.mark.parametrize("answer", BODIES)
+@pytest.mark.parametrize("kind", BODIES)
+def test_every_format_has_the_answers_of_the_detector(service, folder, new, kind, answer):
+    response = service.post(
+        "/models/pump/score", content=BODIES[kind](new), headers={"content-type": kind, "accept": answer}
+    )
+    assert response.status_code == 200
+    assert p_values_of(response) == load(folder / "pump.rankad").p_values(new).tolist()
+
+
+def test_columns_and_lists_of_numbers_are_taken_too(service, folder, new):
+    by_column = service.post("/models/pump/score", json={"columns": new.to_dict(as_series=False)}).json()
+    np.testing.assert_array_equal(by_column["p_value"], load(folder / "pump.rankad").p_values(new))
+    rows = [[0.0, 0.0], [9.0, 9.0]]
+    plain = service.post("/models/plain/score", json=rows).json()
+    assert plain["alarm"] == [False, True]
+    assert plain["score"] == load(folder / "plain.rankad").score_samples(rows).tolist()
+
+
+def test_alpha_and_fdr_are_chosen_by_the_request(service, new):
+    rows = {"rows": new.to_dicts()}
+    strict, loose = (service.post(f"/models/pump/score?alpha={a}", json=rows).json() for a in (0.01, 0.5))
+    assert strict["alarms"] < loose["alarms"]
+    assert np.array_equal(loose["alarm"], np.array(loose["p_value"]) <= 0.5)
+    assert service.post("/models/pump/score?fdr=0.9", json=rows).json()["alarm"][7]
+
+
+def test_no_rows_are_no_error(service):
+    assert service.post("/models/pump/score", json=[]).json()["p_value"] == []
+
+
+def test_reasons(service):
+    row = service.post("/models/pump/explain", json=[{"flow": 99.0, "mode": "eco"}]).json()["rows"][0]
+    assert row["alarm"]
+    assert row["reasons"][0]["column"] == "flow"
+    assert row["change"][0]["column"] == "flow"
+
+
+def test_a_strange_row_is_an_alarm_and_the_others_have_answers(service):
+    rows = [{"flow": "oops", "mode": "eco"}, {"flow": 5.0, "mode": "eco"}]
+    assert service.post("/models/pump/score", json=rows).json()["alarm"] == [True, False]
+
+
+def test_single_rows_that_arrive_together_have_the_answers_they_have_alone(settings, folder, new):
+    import asyncio
+
+    from rankad.service.models import ModelStore
+    from rankad.service.together import Together
+
+    model, rows = ModelStore(settings.models).get("pump"), new.to_dicts()
+    # Among them some that cannot be read, and some of other types.
+    rows[3], rows[9], rows[11] = {"flow": 1.0}, {"flow": "oops", "mode": "eco"}, {"flow": True, "mode": "eco"}
+    rows[12] = {"mode": "eco", "flow": 5}
+
+    async def together():
+        pool = Together()
+        return await asyncio.gather(*(pool.score(model, row) for row in rows), return_exceptions=True)
+
+    answers = asyncio.run(together())
+    assert "mode" in str(answers.pop(3))
+    del rows[3]
+    alone = [load(folder / "pump.rankad").score_samples([row]).tolist() for row in rows]
+    assert [answer["score"].tolist() for answer in answers] == alone
+
+
+REFUSED = {
+    "not JSON": ("/models/pump/score", b"{", {}, 400, "not JSON"),
+    "deep JSON": ("/models/pump/score", b"[" * 100_000, {}, 400, "not JSON"),
+    "bytes that are no UTF-8": ("/models/pump/score", b'["\xff"]', {}, 400, "JSON"),
+    "no rows": ("/models/pump/score", b'{"flow": 1}', {}, 400, "list of rows"),
+    "mixed rows": ("/models/pump/score", b"[[1], {}]", {}, 400, "all objects"),
+    "ragged": ("/models/plain/score", b"[[1], [1, 2]]", {}, 422, "different numbers"),
+    "words in lists": ("/models/plain/score", b'[["x", "y"]]', {}, 422, "numbers"),
+    "nested": ("/models/pump/score", b'[{"flow": [1], "mode": "eco"}]', {}, 422, "flow"),
+    "missing column": ("/models/pump/score", b'[{"flow": 1}]', {}, 422, "mode"),
+    "unknown model": ("/models/none/score", b"[]", {}, 404, "pump"),
+    "path in a name": ("/models/..%2f..%2fetc%2fpasswd/score", b"[]", {}, 404, ""),
+    "alpha": ("/models/pump/score?alpha=2", b"[]", {}, 422, "alpha"),
+    "alpha that is no number": ("/models/pump/score?alpha=nan", b"[]", {}, 422, "alpha"),
+    "both rates": ("/models/pump/score?alpha=0.1&fdr=0.1", b"[]", {}, 422, "not both"),
+    "media type": ("/models/pump/score", b"[]", {"content-type": "image/png"}, 415, "image/png"),
+    "answer of another type": ("/models/pump/score", b"[]", {"accept": "image/png"}, 415, "image/png"),
+    "compressed": ("/models/pump/score", b"[]", {"content-encoding": "gzip"}, 415, "compressed"),
+    "bad CSV": ("/models/pump/score", b'a,b\n"x', {"content-type": "text/csv"}, 4, ""),
+    "bad Arrow": (
+        "/models/pump/score",
+        b"ARROW1",
+        {"content-type": "application/vnd.apache.arrow.stream"},
+        400,
+        "",
+    ),
+    "inference without inputs": ("/v2/models/pump/infer", b'{"inputs": []}', {}, 422, "inputs"),
+    "inference of other shape": (
+        "/v2/models/plain/infer",
+        b'{"inputs": [{"name": "rows", "shape": [2, 2], "datatype": "FP64", "data": [1]}]}',
+        {},
+        422,
+        "shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_requests_are_refused_with_a_sentence(service, case):
+    path, body, headers, status, words = REFUSED[case]
+    response = service.post(path, content=body, headers={"content-type": "application/json", **headers})
+    assert str(response.status_code).startswith(str(status)), response.text
+    error = response.json()["error"]
+    assert error["code"]
+    assert words in error["message"]
+    # The service goes on.
+    assert service.get("/health/ready").status_code == 200
+
+
+def test_limits(folder):
+    settings = Settings((folder / "pump.rankad",), most_bytes=1_000, most_rows=3)
+    with TestClient(make_app(settings)) as client:
+        rows = [{"flow": 5.0, "mode": "eco"}]
+        assert client.post("/models/pump/score", json=rows * 3).status_code == 200
+        assert client.post("/models/pump/score", json=rows * 4).status_code == 413
+        assert client.post("/models/pump/score", content=b" " * 1_001).status_code == 413
+        # Without a length, too.
+        chunks = (b" " * 100 for _ in range(20))
+        assert client.post("/models/pump/score", content=chunks).status_code == 413
+
+
+def test_too_many_at_once_are_asked_to_come_again(folder):
+    with TestClient(make_app(Settings((folder / "pump.rankad",), most_at_once=0))) as client:
+        response = client.get("/models")
+        assert response.status_code == 503
+        assert response.headers["retry-after"] == "1"
+
+
+def test_another_address_needs_keys(folder):
+    with pytest.raises(ValueError, match=r"keys are needed.*--new-key"):
+        Settings((folder / "pump.rankad",), host="0.0.0.0")
+    assert Settings((folder / "pump.rankad",), host="::1").host == "::1"
+
+
+def test_keys(folder, tmp_path):
+    path = tmp_path / "keys"
+    read, admin = KeyFile.add(path, "reader", "read"), KeyFile.add(path, "boss", "admin")
+    assert path.stat().st_mode & 0o077 == 0
+    assert read not in path.read_text()
+    settings = Settings((folder / "pump.rankad",), host="0.0.0.0", keys=path)
+
+    def status(key, method="GET", where="/models"):
+        secret = key.encode() if isinstance(key, str) else key
+        headers = {} if key is None else {"authorization": b"Bearer " + secret}
+        return client.request(method, where, headers=headers).status_code
+
+    with TestClient(make_app(settings)) as client:
+        assert [status(key) for key in (None, "x", read + "x", b"\xe9", read, admin)] == [401] * 4 + [200] * 2
+        assert status(read, "POST", "/models/pump/reload") == 403
+        assert status(admin, "POST", "/models/pump/reload") == 200
+        assert client.get("/health/live").status_code == 200
+    path.write_text("reader read short\n")
+    with pytest.raises(ValueError, match="no key"):
+        KeyFile(path)
+
+
+def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
+    path = tmp_path / "pump.rankad"
+    TableDetector(quick()).fit(table_of(300, 0)).save(path)
+    key = KeyFile.add(tmp_path / "keys", "boss", "admin")
+    headers = {"authorization": f"Bearer {key}"}
+    settings = Settings((path,), keys=tmp_path / "keys")
+    with TestClient(make_app(settings), headers=headers) as client:
+        rows = {"rows": new.to_dicts()}
+        first = client.post("/models/pump/score", json=rows).json()["p_value"]
+        good = path.read_bytes()
+        path.write_bytes(good[: len(good) // 2])
+        assert client.post("/models/pump/reload").status_code == 409
+        assert client.post("/models/pump/score", json=rows).json()["p_value"] == first
+        TableDetector(quick()).fit(table_of(400, 5)).save(path)
+        assert client.post("/models/pump/reload").json()["changed"]
+        again = client.post("/models/pump/score", json=rows).json()["p_value"]
+        assert again == load(path).p_values(new).tolist() != first
+
+
+def test_two_models_of_one_name_are_refused(folder):
+    with pytest.raises(ValueError, match="two models are called 'pump'"):
+        make_app(Settings((folder / "pump.rankad", folder / "pump.rankad")))
+
+
+def test_the_history_has_rates_and_alarms(service, settings, new):
+    rows = {"rows": new.to_dicts()}
+    answer = service.post("/models/pump/score?alpha=0.1", json=rows, headers={"x-request-id": "abc"}).json()
+    history = service.get("/models/pump/history").json()
+    assert history["rows"] == 60
+    assert history["alarms"] == answer["alarms"]
+    assert history["alarms_if_all_rows_were_normal"] == pytest.approx(6)
+    assert {alarm["request"] for alarm in history["latest_alarms"]} == {"abc"}
+    assert history["latest_alarms"][0]["row"] == answer["alarm"].index(True)
+    stored = sqlite3.connect(settings.history).execute("SELECT n_rows, n_alarms FROM batches").fetchall()
+    assert stored == [(60, answer["alarms"])]
+
+
+def test_old_history_is_deleted(folder, tmp_path):
+    path = tmp_path / "h.sqlite"
+    settings = Settings((folder / "pump.rankad",), history=path, keep_days=1)
+    with TestClient(make_app(settings)) as client:
+        client.post("/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}])
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE batches SET time = time - 2 * 86400")
+    with TestClient(make_app(settings)) as client:
+        assert client.get("/models/pump/history").json()["requests"] == 0
+
+
+def test_a_history_that_cannot_be_written_is_said_and_not_acknowledged(service, settings):
+    other = sqlite3.connect(settings.history, isolation_level=None)
+    other.execute("DROP TABLE alarms")
+    response = service.post("/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}])
+    assert response.status_code == 503
+    assert "could not be stored" in response.json()["error"]["message"]
+    assert other.execute("SELECT COUNT(*) FROM batches").fetchone() == (0,)
+
+
+def test_metrics_and_request_ids(service):
+    response = service.post("/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}])
+    assert len(response.headers["x-request-id"]) == 32
+    text = service.get("/metrics").text
+    assert 'rankad_rows_total{model="pump"} 1.0' in text
+    assert 'rankad_alarms_total{model="pump"} 1.0' in text
+
+
+def test_the_open_inference_protocol(service, folder, new):
+    assert service.get("/v2/health/ready").json() == {"ready": True}
+    assert service.get("/v2").json()["name"] == "rankad"
+    described = service.get("/v2/models/plain").json()
+    assert described["inputs"] == [{"name": "rows", "datatype": "FP64", "shape": [-1, 2]}]
+    tensor = {"name": "rows", "shape": [2, 2], "datatype": "FP64", "data": [0.0, 0.0, 9.0, 9.0]}
+    answer = service.post("/v2/models/plain/infer", json={"id": "7", "inputs": [tensor]}).json()
+    assert answer["id"] == "7"
+    assert [output["name"] for output in answer["outputs"]] == ["p_value", "score", "alarm"]
+    assert answer["outputs"][2]["data"] == [False, True]
+    columns = [
+        {"name": "mode", "shape": [60], "datatype": "BYTES", "data": new["mode"].to_list()},
+        {"name": "flow", "shape": [60], "datatype": "FP64", "data": new["flow"].to_list()},
+    ]
+    asked = {"inputs": columns, "outputs": [{"name": "p_value"}]}
+    answer = service.post("/v2/models/pump/infer", json=asked).json()
+    assert len(answer["outputs"]) == 1
+    assert answer["outputs"][0]["data"] == load(folder / "pump.rankad").p_values(new).tolist()
+
+
+def test_every_route_is_in_the_document(settings, service):
+    from rankad.service.openapi import document
+
+    app = make_app(settings)
+    assert {route.path for route in app.routes} - {"/openapi.json"} == set(document()["paths"])
+    assert service.get("/openapi.json").json()["openapi"] == "3.1.0"
+
+
+@pytest.fixture(scope="module")
+def running(folder, tmp_path_factory):
+    """Return the address of a service in a process of its own, its process and its history."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    history = tmp_path_factory.mktemp("served") / "history.sqlite"
+    command = ["serve", str(folder / "pump.rankad"), "--port", str(port), "--history", str(history)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from rankad.cli import main; main()", *command], stderr=subprocess.DEVNULL
+    )
+    url, deadline = f"http://127.0.0.1:{port}", time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            httpx.get(f"{url}/health/ready")
+            break
+        except httpx.TransportError:
+            time.sleep(0.1)
+    yield url, process, history
+    process.kill()
+    process.wait()
+
+
+def test_the_client_answers_like_the_detector(running, folder, new):
+    detector = load(folder / "pump.rankad")
+    with Client(running[0], "pump", batch_rows=25) as client:
+        np.testing.assert_array_equal(client.p_values(new), detector.p_values(new))
+        np.testing.assert_array_equal(client.score_samples(new.to_pandas()), detector.score_samples(new))
+        np.testing.assert_array_equal(client.predict(new.to_dict(as_series=False)), detector.predict(new))
+        assert client.explain([{"flow": 99.0, "mode": "eco"}])[0]["reasons"][0]["column"] == "flow"
+        assert client.card()["columns"] == ["flow", "mode"]
+        with pytest.raises(ServiceError, match="mode"):
+            client.p_values({"flow": [1.0]})
+
+
+def test_the_client_tries_again_while_the_service_is_busy():
+    answers = iter([503, 503, 200])
+
+    def handle(request):
+        body = {"p_value": [0.5], "score": [0.0], "alarm": [False]} | {
+            "error": {"code": "busy", "message": "busy"}
+        }
+        return httpx.Response(next(answers), json=body)
+
+    client = Client("http://x", "pump", transport=httpx.MockTransport(handle))
+    assert client.p_values(np.zeros((1, 1))).tolist() == [0.5]
+    busy = Client(
+        "http://x", "pump", retries=0, transport=httpx.MockTransport(lambda _: httpx.Response(503, text="?"))
+    )
+    with pytest.raises(ServiceError, match="503"):
+        busy.p_values(np.zeros((1, 1)))
+
+
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed(running):
+    """The last test of this process: it is killed between two requests."""
+    url, process, history = running
+    with httpx.Client(base_url=url) as client:
+        before = client.get("/models/pump/history").json()["requests"]
+        ids = [f"kill-{i}" for i in range(50)]
+        for i in ids:
+            answer = client.post(
+                "/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}], headers={"x-request-id": i}
+            )
+            assert answer.status_code == 200
+        os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with sqlite3.connect(history) as database:
+        stored = [row[0] for row in database.execute("SELECT request FROM batches ORDER BY id")]
+    assert stored[before:] == ids
+
+
+def test_a_service_stops_when_told_to(folder, tmp_path):
+    process = subprocess.Popen(
+        [
+            *(
+                sys.executable,
+                "-c",
+                "from rankad.cli import main; main()",
+                "serve",
+                str(folder / "plain.rankad"),
+            ),
+            *("--port", "0", "--history", "none"),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    with process:
+        for line in process.stderr:
+            if "running on" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+    assert process.returncode == 0
+    assert list(tmp_path.iterdir()) == []
