@@ -21,7 +21,7 @@ from rankad._base.checks import check_unit
 from rankad._base.rows import is_plain, validate_rows
 from rankad.detectors.signature import with_advice
 from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
-from rankad.stages.copies import find_repeats, row_variates
+from rankad.stages.copies import row_variates
 
 if TYPE_CHECKING:
     from rankad.report.result import Report
@@ -56,6 +56,10 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             cls.__init__ = with_advice(cls.__init__, cls._elsewhere)  # type: ignore[method-assign]
 
     @abstractmethod
+    def _check(self) -> None:
+        """Check every parameter before any work is done."""
+
+    @abstractmethod
     def _score(self, rows: Floats) -> Floats:
         """Score validated rows."""
 
@@ -69,26 +73,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-
-    def _without_repeats(self, rows: Floats, least: int, stacklevel: int = 4) -> Ints:
-        """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
-        repeats = find_repeats(rows)
-        n_left = len(rows) - len(repeats.copies)
-        if not repeats.copies.size:
-            return repeats.copies
-        if n_left < least:
-            raise ValueError(
-                f"X has only {n_left} different rows, each several times; at least {least} different ones "
-                f"are needed. Did a join repeat them? Fit on more rows."
-            )
-        warnings.warn(
-            f"{repeats.n_repeated} of {n_left} different rows come more than once, and more regularly than "
-            f"independent rows would: did a join repeat them? Each was used once; {len(repeats.copies)} "
-            f"copies were left out. Drop repeated rows before fitting.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-        return repeats.copies
 
     @overload
     def score_samples(self, X: Iterator[Any]) -> Iterator[Floats]: ...

@@ -14,7 +14,13 @@ from rankad._base.checks import check_choice, check_run, check_unit, resolve_nei
 from rankad._base.rows import validate_rows
 from rankad._base.threads import importing
 from rankad.detectors.base import CalibratedDetector
-from rankad.fitting.doubt import few_places, is_in_doubt, most_in_a_place, warn_of_split
+from rankad.fitting.doubt import (
+    copies_to_leave_out,
+    few_places,
+    is_in_doubt,
+    most_in_a_place,
+    warn_of_split,
+)
 from rankad.stages.calibration import Calibration, Kind
 from rankad.stages.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.stages.scaling import Scaling, fit_scaling
@@ -81,7 +87,6 @@ class _LocalDensityDetector(CalibratedDetector):
         return calibrating
 
     def _check(self) -> None:
-        """Check every parameter before any work is done."""
         check_unit("alpha", self.alpha)
         check_choice("calibration", self.calibration, ("leave-one-out", "split"))
         check_choice("scaling", self.scaling, ("standard", "robust", None))
@@ -92,7 +97,7 @@ class _LocalDensityDetector(CalibratedDetector):
         with importing:
             import rankad._loops.counts
             import rankad.stages.neighbors  # noqa: F401
-        n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS)
+        n, repeats = len(rows), copies_to_leave_out(rows, _LEAST_ROWS, stacklevel=5)
         self.n_samples_fit_ = n
         if repeats.size:
             rows = np.delete(rows, repeats, axis=0)

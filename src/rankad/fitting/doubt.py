@@ -1,4 +1,4 @@
-"""When what is said of rows left out is not to be relied on, so that a split is taken instead."""
+"""Rows that calibration cannot be trusted with: copies, and few places that decide for all rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankad._base.arrays import Floats
-from rankad.stages.copies import count_places
+from rankad._base.arrays import Floats, Ints
+from rankad.stages.copies import count_places, find_repeats
 from rankad.stages.ranks import auto_neighbors
 
 if TYPE_CHECKING:
     from rankad.stages.neighbors import Neighbors
 
-__all__ = ["few_different", "few_places", "is_in_doubt", "most_in_a_place", "warn_of_split"]
+__all__ = [
+    "copies_to_leave_out",
+    "few_different",
+    "few_places",
+    "is_in_doubt",
+    "most_in_a_place",
+    "warn_of_split",
+]
 
 # Half of fewer rows would be too few to train on; of more, chance averages out.
 _FEW_ROWS, _MANY_ROWS = 100, 500
@@ -68,6 +75,27 @@ def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
     if len(times) - 1 > _FEWEST_DIFFERENT * (n - times.max()):
         return None
     return f"only {len(times)} of {n} rows are different"
+
+
+def copies_to_leave_out(rows: Floats, least: int, stacklevel: int) -> Ints:
+    """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
+    repeats = find_repeats(rows)
+    n_left = len(rows) - len(repeats.copies)
+    if not repeats.copies.size:
+        return repeats.copies
+    if n_left < least:
+        raise ValueError(
+            f"X has only {n_left} different rows, each several times; at least {least} different ones "
+            f"are needed. Did a join repeat them? Fit on more rows."
+        )
+    warnings.warn(
+        f"{repeats.n_repeated} of {n_left} different rows come more than once, and more regularly than "
+        f"independent rows would: did a join repeat them? Each was used once; {len(repeats.copies)} "
+        f"copies were left out. Drop repeated rows before fitting.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+    return repeats.copies
 
 
 def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:

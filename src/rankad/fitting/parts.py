@@ -6,7 +6,6 @@ rows outside a fold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -120,15 +119,3 @@ class MixturePlan(NamedTuple):
         owners = nearest_neighbors(centers, 1, scaled).indices[:, 0]
         mixture = fit_mixture(scaled, owners).in_units(*scaling)
         return mixture.relative_to(rows[:: -(-len(rows) // _MEDIAN_ROWS)])
-
-    def left_out(self, rows: Floats, parts: list[Ints], in_parallel: Callable[..., list[Floats]]) -> Floats:
-        """Return what mixtures made without a part of the rows say of these, part by part."""
-
-        def of_part(number: int) -> Floats:
-            held = parts[number]
-            kept = np.delete(np.arange(len(rows)), held)
-            return self.fit(rows[kept], kept, len(rows)).score(rows[held])
-
-        scores = np.empty(len(rows))
-        scores[np.concatenate(parts)] = np.concatenate(in_parallel(of_part, len(parts)))
-        return scores

@@ -56,6 +56,13 @@ class Fitted(NamedTuple):
     left_out: Floats | None
     doubt: str | None
 
+    def scores_of(self, rows: Floats, n_jobs: int | None) -> Floats:
+        """Score the rows that the model was fitted on, each by models that had not seen it."""
+        scores = self.model.scorer.score(rows, n_jobs=n_jobs)
+        if self.left_out is not None:
+            scores[self.model.training_rows] = self.left_out
+        return scores
+
 
 class _Scoring(NamedTuple):
     """What scores rows, and its scores of training rows left out, if it took them to make it."""
@@ -66,13 +73,7 @@ class _Scoring(NamedTuple):
 
 
 def fit_model(
-    plan: Plan,
-    rows: Floats,
-    calibration: str,
-    entropy: Ints,
-    *,
-    always_alike: bool = False,
-    judging: bool = False,
+    plan: Plan, rows: Floats, entropy: Ints, *, any_seed: bool = False, judging: bool = False
 ) -> Fitted:
     """Fit a model to nominal rows.
 
@@ -80,38 +81,37 @@ def fit_model(
     ----------
     plan : Plan
     rows : ndarray of shape (n, d)
-    calibration : {"cross-fit", "split", "in-sample"}
     entropy : ndarray of int
         The seed.
-    always_alike : bool
-        Whether to draw the same training rows whatever the seed: for a split that nobody asked for, since a
-        seed is not to decide about alarms.
+    any_seed : bool
+        Whether to draw the same training rows whatever the seed: for a split that was not asked for, since
+        the seed must not decide about alarms.
     judging : bool
         Whether the scores of training rows left out are wanted whatever the calibration.
     """
-    task = FitTask.of(plan, rows, calibration, entropy, always_alike=always_alike)
+    task, in_sample = FitTask.of(plan, rows, entropy, any_seed=any_seed), plan.calibration == "in-sample"
     chosen = choose(task)
     ranges = ColumnRanges.of(task.rows)
     kernel = _in_units_of_rows(chosen, ranges)
     # The theorem for in-sample ranks is about g itself, not about g rounded.
-    kernel = kernel if calibration == "in-sample" else kernel.quickest()
+    kernel = kernel if in_sample else kernel.quickest()
     left_out = LeftOut(task, chosen, kernel)
-    scoring = _fuse(task, kernel, left_out) if task.fuses else _Scoring(FusedScorer(kernel), None, True)
-    wanted = task.cross_fits or (judging and calibration != "in-sample" and task.reference is None)
+    scoring = _fuse(task, kernel, left_out) if plan.fuses else _Scoring(FusedScorer(kernel), None, True)
+    wanted = task.cross_fits or (judging and not in_sample and task.reference is None)
     if wanted and scoring.left_out is None:
         scores, converged = left_out.by_kernel()
         scoring = scoring._replace(left_out=scores, converged=converged)
     scorer, doubt, calibrating = scoring.scorer, None, []
     if len(task.free):
         calibrating.append(scorer.score(task.free, n_jobs=plan.n_jobs))
-    if calibration == "in-sample" or task.cross_fits:
+    if in_sample or task.cross_fits:
         own = scorer.score(task.rows, n_jobs=plan.n_jobs)
         if task.cross_fits:
             assert scoring.left_out is not None
             own, doubt = _cross_fitted(task, chosen, scoring, own, left_out.neighbors)
         calibrating.append(own)
     scores = np.concatenate(calibrating)
-    kind: Kind = calibration if calibration == "in-sample" or task.cross_fits else "split"  # type: ignore[assignment]
+    kind: Kind = "in-sample" if in_sample else "cross-fit" if task.cross_fits else "split"
     relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
     fixed = task.scalings == (None,) and not relative and not plan.far_field
     solution, prepared = chosen.ranker.solution, chosen.view.prepared

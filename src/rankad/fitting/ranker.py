@@ -15,7 +15,7 @@ from numpy.random import SeedSequence
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.scratch import Scratch
-from rankad._base.threads import made_once
+from rankad._base.threads import cached_property
 from rankad.scorers.kernel import KernelScorer
 from rankad.stages.kernels import KernelMap, choose_landmarks
 from rankad.stages.levels import quantize
@@ -176,7 +176,7 @@ class PreparedRows:
             return 1.0
         return float(np.minimum(by_row, _MOST_SAY * np.median(apart)).mean())
 
-    @made_once
+    @cached_property
     def density(self) -> Floats | None:
         """Minus the mean distance to the K nearest of the reference rows; None without such rows."""
         return self._density if self._reference is None else self._find_density(self._rows, self._n_jobs)
@@ -193,7 +193,7 @@ class PreparedRows:
         distances = nearest_neighbors(self._reference, k, rows, n_jobs=n_jobs).distances
         return -knn_statistic(distances, k, "mean")
 
-    @made_once
+    @cached_property
     def ranks(self) -> Floats:
         """The ranks of the rows: by their density, or by what they have in random halves of themselves."""
         if self.density is not None:
@@ -202,12 +202,12 @@ class PreparedRows:
         halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
         return resampled_ranks(-split_means(self._rows, k, halves, self._neighbors), halves)
 
-    @made_once
+    @cached_property
     def levels(self) -> Ints:
         """The levels of the ranks."""
         return quantize(self.ranks, self._recipe.cuts)
 
-    @made_once
+    @cached_property
     def _loss(self) -> PairLoss:
         far_weight = FAR_SHARE * len(self._rows) if self._recipe.far_field else 0.0
         return PairLoss(self.levels, far_weight=far_weight)
@@ -217,7 +217,7 @@ class PreparedRows:
         """Pairs in the loss, the point at infinity included."""
         return self._loss.n_pairs
 
-    @made_once
+    @cached_property
     def _map(self) -> KernelMap:
         rows, names = self._rows, self._names
         if self._reference is not None and self._recipe.n_landmarks < len(rows):
@@ -229,7 +229,7 @@ class PreparedRows:
         )
         return KernelMap(self._rows, landmarks)
 
-    @made_once
+    @cached_property
     def _landmarks(self) -> Floats:
         """The landmarks in the units of the rows as they came."""
         if not self._is_scaled:
