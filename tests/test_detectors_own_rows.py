@@ -218,7 +218,7 @@ def test_false_alarms_are_as_asked_for_though_a_fifth_did_not_train():
     bound = detector.false_alarm_bound(delta=0.01)
     assert rate <= bound.bound < 0.2
     assert not bound.exact
-    assert "chosen by looking at all of them" in bound.theorem
+    assert "chosen by looking at all rows" in bound.theorem
     assert chance_of(detector).n_trimmed == 0
 
 

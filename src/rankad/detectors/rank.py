@@ -180,19 +180,9 @@ class RankAD(CalibratedDetector):
         **overrides
             Parameters of `RankAD` to set otherwise.
         """
-        published = {
-            "n_neighbors": 20,
-            "n_levels": 3,
-            "bandwidth": "paper",
-            "C": "paper",
-            "landmarks": "all",
-            "far_field": False,
-            "near_field": False,
-            "n_components": 0,
-            "selection": "disagreement",
-            "calibration": "in-sample",
-            "scaling": None,
-        }
+        published: dict[str, Any] = dict(n_neighbors=20, n_levels=3, bandwidth="paper", C="paper")
+        published |= dict(landmarks="all", selection="disagreement", calibration="in-sample", scaling=None)
+        published |= dict(far_field=False, near_field=False, n_components=0)
         return cls(**{**published, **overrides})
 
     def fit(self, X: Any, y: Any = None) -> RankAD:
@@ -364,7 +354,7 @@ class RankAD(CalibratedDetector):
             A list with one `Explanation` for each row (see `rankad.explanations`). It prints, and its
             `to_frame` makes a data frame of it.
         """
-        from rankad.explanations.explaining import explain
+        from rankad.explanations.explainer import explain
 
         return explain(self, X, alpha=alpha, n_nearest=n_nearest)
 

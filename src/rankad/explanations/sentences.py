@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rankad._base.wording import cell
 
 if TYPE_CHECKING:
-    from rankad.explanations.explaining import Explanation
+    from rankad.explanations.explainer import Explanation
     from rankad.report.contents import ReasonLike
     from rankad.tables import Strange
 

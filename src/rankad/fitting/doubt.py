@@ -43,8 +43,8 @@ def most_in_a_place(n: int) -> int:
 def few_places(neighbors: Neighbors) -> str | None:
     """Return why a split is better if rows share places, like copies or rows of tiny clusters; else None.
 
-    Then a few places decide for all rows. On average the rate of false alarms is what it should be, but that
-    of a single fit may be far from it, and farther than its bound says.
+    Then a few places decide for all rows. The mean rate of false alarms is right, but that of a single fit
+    may be farther from it than its bound says.
     """
     n = len(neighbors.indices)
     most = most_in_a_place(n)
@@ -57,15 +57,9 @@ def few_places(neighbors: Neighbors) -> str | None:
 def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
     """Return why a split is better if many rows are nearly all copies of a few; else None.
 
-    What is said of such rows left out differs by more than these few differ from one another, so that the
-    threshold lies below nearly all of them: 1,000 rows of six random bits had 1.6 % false alarms for 10 %.
-    The most frequent row does not count: one that is most of the sample is no alarm.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    neighbors : Neighbors
-        Of every row among the others.
+    Scores of such rows left out differ by more than the few differ from one another, so that the threshold
+    lies below nearly all of them: 1,000 rows of six random bits had 1.6 % false alarms for 10 %. The most
+    frequent row does not count, since a row that is most of the sample is no alarm.
     """
     n = len(rows)
     n_copies = np.count_nonzero(neighbors.distances[:, 0] == 0)

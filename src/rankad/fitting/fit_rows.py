@@ -21,12 +21,7 @@ __all__ = ["fit_rows"]
 def fit_rows(plan: Plan, rows: Floats, *, judging: bool) -> Fitted:
     """Fit a model; row numbers in the result count the rows passed in.
 
-    Parameters
-    ----------
-    plan : Plan
-    rows : ndarray of shape (n, d)
-    judging : bool
-        Whether these very rows are to be judged: nobody vouches for them, so that suspects do not train.
+    With `judging`, these very rows are to be judged, and any may be an anomaly: suspects do not train.
     """
     repeats = copies_to_leave_out(rows, sizes.LEAST_ROWS, stacklevel=5)
     kept = np.delete(np.arange(len(rows)), repeats)

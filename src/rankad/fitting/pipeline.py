@@ -37,18 +37,11 @@ _MOST_LOST = 0.2
 
 
 class Fitted(NamedTuple):
-    """What a fit makes.
+    """A model, and what only the fit knows.
 
-    Attributes
-    ----------
-    model : RankModel
-    calibrating_rows : ndarray of int
-        Which row each of the model's nominal scores is of.
-    left_out : ndarray of shape (n_training,) or None
-        The scores of training rows by models made without them; None for ranks in sample, where very many
-        rows have a reference (which folds have not), and where nobody asked for them.
-    doubt : str or None
-        Why the calibration is not to be relied on, if so.
+    `calibrating_rows` says which row each calibration score is of; `left_out` are the scores of training rows
+    by models made without them (None for in-sample ranks, with reference rows, and if not needed); `doubt`
+    says why the calibration cannot be trusted, if so.
     """
 
     model: RankModel
@@ -77,17 +70,9 @@ def fit_model(
 ) -> Fitted:
     """Fit a model to nominal rows.
 
-    Parameters
-    ----------
-    plan : Plan
-    rows : ndarray of shape (n, d)
-    entropy : ndarray of int
-        The seed.
-    any_seed : bool
-        Whether to draw the same training rows whatever the seed: for a split that was not asked for, since
-        the seed must not decide about alarms.
-    judging : bool
-        Whether the scores of training rows left out are wanted whatever the calibration.
+    With `any_seed`, the same training rows are drawn whatever the seed: for a split that was not asked for,
+    since the seed must not decide about alarms. With `judging`, the scores of training rows left out are
+    wanted whatever the calibration.
     """
     task, in_sample = FitTask.of(plan, rows, entropy, any_seed=any_seed), plan.calibration == "in-sample"
     chosen = choose(task)
@@ -196,12 +181,12 @@ def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
 def _cross_fitted(
     task: FitTask, chosen: Chosen, scoring: _Scoring, own: Floats, neighbors: Neighbors
 ) -> tuple[Floats, str | None]:
-    """Return the scores that training rows calibrate with, and why they are not to be relied on, if so.
+    """Return the scores that training rows calibrate with, and why they cannot be trusted, if so.
 
-    Rows that a score cannot tell from others form a plateau, on which scores left out differ by next to
-    nothing. The final plateau might lie below all of them, and every row to come that lies on it would be an
-    alarm. So such a row calibrates with no more than its own final score: one that the kernel cannot tell
-    from another, or of which parts that vote say nearly the same.
+    Rows that a score cannot tell from others form a plateau, where left-out scores differ by next to nothing.
+    The final plateau might lie below them all, and every new row on it would be an alarm. So a row that the
+    kernel cannot tell from another, or on which the parts nearly agree, calibrates with no more than its own
+    final score.
     """
     assert scoring.left_out is not None
     said, n_parts = scoring.left_out, scoring.scorer.n_parts
@@ -213,12 +198,11 @@ def _cross_fitted(
 
 
 def _doubt(task: FitTask, n_parts: int, own: Floats, left_out: Floats, neighbors: Neighbors) -> str | None:
-    """Compare what the final ranker says of training rows with what was said of them left out.
+    """Compare the final scores of training rows with their scores left out.
 
-    Cross-fitted scores have the right mean rate of false alarms, but where the ranker is alone and
-    follows single rows the rate of one fit may be far from it: what it says of the gaps between so few
-    rows depends on which rows they happen to be, and so does what is said of rows left out. Of many, that
-    averages out, and so it does over several parts. Where rows share a few places, these decide for all.
+    Where RankSVM is alone and follows single rows, the rate of one fit may be far from alpha, though the mean
+    over fits is right. It averages out over many rows, and over several parts. Where rows share a few places,
+    these decide for all.
     """
     n = len(own)
     if not task.can_be_split:

@@ -62,17 +62,7 @@ class Recipe:
 
 
 class KnownNeighbors(NamedTuple):
-    """The neighbours of more rows than are to be ranked.
-
-    Attributes
-    ----------
-    neighbors : Neighbors
-        Of every row among all rows.
-    scale : ndarray of shape (d,)
-        The units that those distances are measured in.
-    kept : ndarray of int
-        Which of all rows are to be ranked.
-    """
+    """The neighbours of more rows than are to be ranked, the units of their distances, and which rows are."""
 
     neighbors: Neighbors
     scale: Floats
@@ -87,33 +77,14 @@ class FittedRanker(NamedTuple):
 
 
 class PreparedRows:
-    """Training rows with everything that no bandwidth and no C can change, made when it is asked for.
+    """Training rows with everything that does not depend on bandwidth and C, made when it is asked for.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    recipe : Recipe
-    seed : SeedSequence
-    scaling : {"standard", "robust"} or None
-        A scaling to learn from these very rows.
-    known : KnownNeighbors, optional
-        The neighbours of more rows than these. With the same seed, their landmarks are drawn alike.
-    reference : ndarray of shape (m, d), optional
-        Other rows, among which neighbours are looked for to rank these, and some of which take part in
-        choosing landmarks; without, neighbours are looked for in random halves of these.
-    density : ndarray of shape (n,), optional
-        What to rank these rows by, where that is known: `density` of more rows than these.
-    n_jobs : int, optional
-        Threads that look for neighbours.
-    unit : float, optional
-        ``D_K``, where that is known and there is a reference.
-
-    Attributes
-    ----------
-    unit : float
-        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero. With a far field, no row
-        counts for more than twenty times the median row. With a reference, or where
-        the density is known, of every so many-th row: a thousand or more.
+    `scaling` is learned from these rows. `known` are the neighbours of more rows than these; with the same
+    seed, landmarks are drawn alike. With a `reference`, neighbours are looked for among those rows, some of
+    which take part in choosing landmarks; without, in random halves of the rows. `density` is what to rank
+    the rows by, where it is known. `unit` is ``D_K``, the mean distance to the K nearest neighbours (1 if
+    that is zero); with a far field, no row counts for more than twenty times the median row. With a reference
+    or a known density it is estimated from a strided subset.
     """
 
     def __init__(

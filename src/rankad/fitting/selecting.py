@@ -59,21 +59,10 @@ class View(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The choice made, and the ranker of all training rows that it makes.
+    """The choice made, and the ranker of all training rows, scaled as chosen, that it makes.
 
-    Attributes
-    ----------
-    view : View
-        The training rows, scaled as chosen.
-    bandwidth : Bandwidth
-    sigma : float
-    C : float
-    weight : float
-        C times the number of pairs: what folds have in common.
-    ranker : FittedRanker
-        Of scaled rows.
-    selection : SelectionTable or None
-        All that was tried; None where there was nothing to select.
+    `weight` is C times the number of pairs, which folds share. `selection` is None where there was nothing to
+    select.
     """
 
     view: View

@@ -33,23 +33,9 @@ class DrawnRows(NamedTuple):
 
 @dataclass(frozen=True)
 class FitTask:
-    """One fit.
+    """One fit: the rows that train, rank them (None where they rank one another), and only calibrate.
 
-    Attributes
-    ----------
-    plan : Plan
-    drawn : DrawnRows
-    rows : ndarray of shape (n_training, d)
-        The rows that train.
-    reference : ndarray of shape (n_reference, d) or None
-        Rows that rank them; None where training rows rank one another.
-    free : ndarray of shape (n_free, d)
-        Rows that only calibrate.
-    scalings : tuple of str or None
-        The candidates, the plainest first.
-    recipe : Recipe
-    train_seed, select_seed, mixture_seed : SeedSequence
-    scratch : Scratch
+    `scalings` are the candidates, the plainest first.
     """
 
     plan: Plan

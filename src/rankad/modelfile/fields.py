@@ -138,12 +138,6 @@ def _shown(value: str) -> str:
 class Arrays:
     """The arrays of a model file, asked for by name, kind and shape.
 
-    Parameters
-    ----------
-    found : dict of str to ndarray
-
-    Examples
-    --------
     Sizes have names; the first array that is asked for says what they are, and the others must agree.
 
     >>> arrays = Arrays({"low": np.zeros(3), "high": np.ones(2)})

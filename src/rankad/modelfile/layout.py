@@ -30,20 +30,9 @@ class Scalar(NamedTuple):
 
 
 class Array(NamedTuple):
-    """An array of the file.
+    """An array of the file, and what its numbers must be; `make` says what becomes of it.
 
-    Attributes
-    ----------
-    dtype : type
-    shape : tuple of str or int
-        Names stand for sizes that arrays share (see `Arrays`); "any" is not shared.
-    finite, positive, filled : bool
-        Whether numbers must be finite, and above 0, and at least one.
-    optional : bool
-    make : callable
-        What becomes of the array.
-    name : str
-        In the file, if it is not the attribute's.
+    In `shape`, names stand for sizes that arrays share (see `Arrays`); "any" is not shared.
     """
 
     dtype: type
@@ -69,25 +58,11 @@ class Array(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """An object inside a fitted model, or the model itself.
+    """An object inside a fitted model, such as "scorer.kernel", or the model itself, with an empty path.
 
-    Attributes
-    ----------
-    path : str
-        Where it is in the model, as "scorer.kernel"; empty for the model itself.
-    make : str
-        Its class, as "package.module:Class".
-    fields : mapping of str to Scalar or Array
-        By the name of the attribute.
-    prefix : str
-        Of its arrays' names in the file.
-    section : str
-        The object of the header that its values are in, if it is not the header itself.
-    rules : sequence of pairs
-        What must hold of the attributes, and what is wrong with the file if it does not; the message is
-        formatted with the attributes.
-    present : callable
-        Tells from a file whether the part is there.
+    `make` is its class, `fields` says how each attribute is stored, `prefix` begins its arrays' names, and
+    `section` is the object of the header that its values are in, if any. `rules` are what must hold of the
+    attributes, each with what is wrong with the file otherwise, formatted with them.
     """
 
     path: str

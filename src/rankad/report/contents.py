@@ -20,7 +20,7 @@ __all__ = ["Alarm", "Explained", "ModelFacts", "ReportData", "StrangeCell"]
 
 
 class ReasonLike(Protocol):
-    """One column's part in an alarm, as `rankad.explanations.explaining.Reason` has it."""
+    """One column's part in an alarm, as `rankad.explanations.explainer.Reason` has it."""
 
     @property
     def column(self) -> Any: ...
@@ -70,7 +70,7 @@ class ChangeLike(Protocol):
 
 
 class Explained(Protocol):
-    """Why a row is an alarm, as `rankad.explanations.explaining.Explanation` has it."""
+    """Why a row is an alarm, as `rankad.explanations.explainer.Explanation` has it."""
 
     @property
     def reasons(self) -> Sequence[ReasonLike]: ...  # noqa: D102
