@@ -114,7 +114,7 @@ def test_a_table_detector_is_exact_on_fresh_rows_and_counts_strange_ones_among_t
 
 def test_no_rows_are_an_error_and_change_nothing(detector):
     scores = detector.calibration_.scores
-    with pytest.raises(ValueError, match="X must hold at least one nominal row to calibrate with, got none"):
+    with pytest.raises(ValueError, match="X must hold at least one normal row to calibrate with, got none"):
         detector.calibrate(iter([]))
     with pytest.raises(ValueError, match="0 sample"):
         detector.calibrate(np.empty((0, 3)))

@@ -75,7 +75,8 @@ def test_one_column(build, nominal):
 
 
 def test_one_column_with_the_default_selection(few_folds, nominal):
-    detector = RankAD(random_state=0).fit(nominal[:, :1])
+    detector = RankAD(bandwidth="auto", random_state=0).fit(nominal[:, :1])
+    assert len(detector.selection_.bandwidths) == 5
     np.testing.assert_array_equal(detector.predict([[0.0], [100.0], [-100.0]]), [1, -1, -1])
 
 
@@ -334,9 +335,10 @@ def test_no_rows_to_judge(fit_nominal, nominal):
         RankAD(),
         RankAD(calibration="split"),
         RankAD(calibration="in-sample"),
-        RankAD(selection="disagreement"),
-        RankAD(selection="disagreement", calibration="split"),
-        RankAD(selection="shuffled"),
+        RankAD(bandwidth="auto", selection="disagreement"),
+        RankAD(bandwidth="auto", selection="disagreement", calibration="split"),
+        RankAD(bandwidth="auto", selection="shuffled"),
+        RankAD(bandwidth="auto", selection="contrast"),
         RankAD(scaling="standard", bandwidth="D_K", C=0.1),
         RankAD(scaling="standard", bandwidth="D_K", C=0.1, calibration="split"),
     ],
@@ -399,28 +401,23 @@ def test_auto_neighbors_need_no_thought(nominal, quick_rankad):
 
 # ------------------------------------------------------------------------- large numbers
 
-# Powers of two, so that dividing by them is exact.
-HUGE = {"1e150": 2.0**499, "1e160": 2.0**532, "1e200": 2.0**665, "1e300": 2.0**997}
+# Powers of two, so that dividing by them is exact; columns may hold up to 1e140.
+LARGE = {"1e90": 2.0**299, "1e135": 2.0**449}
 
 
-@pytest.mark.parametrize("huge", HUGE.values(), ids=HUGE)
+@pytest.mark.parametrize("large", LARGE.values(), ids=LARGE)
 @pytest.mark.parametrize("scaling", ["standard", "robust"])
-def test_a_column_of_huge_numbers_is_scaled_or_refused(build, nominal, huge, scaling):
+def test_a_column_of_large_numbers_is_scaled(build, nominal, large, scaling):
     expected = build(scaling=scaling).fit(nominal).p_values(NEW)
-    try:
-        detector = build(scaling=scaling).fit(nominal * [1.0, huge, 1.0])
-    except ValueError as error:
-        refusal = str(error)
-    else:
-        refusal = ""
-        np.testing.assert_array_equal(detector.p_values(NEW * [1.0, huge, 1.0]), expected)
-    assert not refusal or re.search(r"(?i)\bcolumn 1\b.*too large", refusal), refusal
+    detector = build(scaling=scaling).fit(nominal * [1.0, large, 1.0])
+    np.testing.assert_array_equal(detector.p_values(NEW * [1.0, large, 1.0]), expected)
 
 
+@pytest.mark.parametrize("huge", [1e141, 1e160, 1e200, 1e300])
 @pytest.mark.parametrize("scaling", ["standard", "robust", None])
-def test_huge_numbers_whose_squares_overflow_are_refused(build, nominal, scaling):
+def test_huge_numbers_whose_squares_overflow_are_refused(build, nominal, scaling, huge):
     with pytest.raises(ValueError, match=r"(?i)\bcolumn 1\b.*too large.*1e\+140.*logarithm"):
-        build(scaling=scaling).fit(nominal * [1.0, 1e200, 1.0])
+        build(scaling=scaling).fit(nominal * [1.0, huge, 1.0])
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

@@ -161,7 +161,7 @@ def test_of_many_rows_none_is_judged_by_what_has_seen_it(few_folds, monkeypatch)
 def test_ranks_in_sample_judge_no_rows():
     rows = np.random.default_rng(0).normal(size=(30, 2))
     detector = RankAD(calibration="in-sample", trim="auto", **QUICK)
-    with pytest.raises(ValueError, match=r"calibration='in-sample' has no model .*'cross-fit' or 'split'"):
+    with pytest.raises(ValueError, match=r"calibration='in-sample' cannot judge .*'cross-fit' or 'split'"):
         detector.fit_p_values(rows)
     np.testing.assert_array_equal(detector.fit_predict(rows), detector.fit(rows).predict(rows))
 
@@ -171,7 +171,7 @@ def test_after_rows_were_judged_new_ones_need_a_fit(quick_rankad):
     detector = quick_rankad()
     detector.fit_predict(rows)
     assert not hasattr(detector, "predict")
-    with pytest.raises(AttributeError, match=r"predict is not there after fit_predict.*call fit\(X\) first"):
+    with pytest.raises(AttributeError, match=r"predict is not available.*call fit\(X\) first"):
         detector.predict(rows)
     assert detector.fit(rows).predict(rows).shape == (60,)
     auto = quick_rankad(trim="auto")
@@ -218,7 +218,7 @@ def test_false_alarms_are_as_asked_for_though_a_fifth_did_not_train():
     bound = detector.false_alarm_bound(delta=0.01)
     assert rate <= bound.bound < 0.2
     assert not bound.exact
-    assert "chosen by looking at all of them" in bound.theorem
+    assert "chosen by looking at all rows" in bound.theorem
     assert chance_of(detector).n_trimmed == 0
 
 

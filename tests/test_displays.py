@@ -16,7 +16,7 @@ from scipy.stats import betabinom
 
 from rankad import KLPE, ColumnsDisplay, EpsilonLPE, PValueDisplay, RankAD, TableDetector
 from rankad.alarms.chance import Chance
-from rankad.explanations.explaining import Change, Explanation, Explanations, Move, Reason
+from rankad.explanations.explainer import Change, Explanation, Explanations, Move, Reason
 
 QUICK = {"landmarks": 15, "scaling": "standard", "bandwidth": "D_K", "C": 0.1}
 

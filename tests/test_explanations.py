@@ -11,8 +11,8 @@ import pytest
 
 from rankad import KLPE, RankAD
 from rankad.explanations.changes import Mover
-from rankad.explanations.explaining import explain
-from rankad.explanations.typical import NominalRows
+from rankad.explanations.explainer import explain
+from rankad.explanations.nominal_rows import NominalRows
 from rankad.stages.scaling import Scaling
 
 
@@ -566,7 +566,7 @@ def test_what_cannot_be_explained_is_an_error(quick_rankad, nominal):
     with pytest.raises(ValueError, match=r"not fitted"):
         quick_rankad().explain(nominal)
     detector.model_ = replace(detector.model_, nominal_rows=None)
-    with pytest.raises(ValueError, match=r"no nominal rows to explain by: it was saved without them"):
+    with pytest.raises(ValueError, match=r"no normal rows to explain by.*saved with rows=False"):
         detector.explain(nominal)
 
 

@@ -8,7 +8,12 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+from rankad import RankAD
+from rankad.fitting import sizes
+from rankad.fitting.left_out import LeftOut
 from rankad.fitting.parts import MixturePlan
+from rankad.fitting.plan import Plan
+from rankad.fitting.task import FitTask
 from rankad.scorers.mixture import GaussianMixture, fit_mixture, n_gaussians
 from rankad.stages.scaling import fit_scaling
 
@@ -147,12 +152,12 @@ def test_a_column_that_does_not_vary_tells_rows_that_differ_in_it_and_no_others(
 
 
 def test_left_out_scores_are_those_of_mixtures_of_the_others():
-    rows, plan = rows_of(90, 2), MixturePlan(4, 5)
-    parts = [np.arange(0, 90, 3), np.arange(1, 90, 3), np.arange(2, 90, 3)]
-    found = plan.left_out(rows, parts, lambda work, n: [work(i) for i in range(n)])
-    for held in parts:
+    rows, mixtures = rows_of(90, 2), MixturePlan(4, 5)
+    task = FitTask.of(Plan.of(RankAD()), rows, np.arange(4))
+    found = LeftOut(task, None, None).by_mixture(mixtures, mixtures.fit(rows, np.arange(90)))
+    for held in task.deal(sizes.CALIBRATION_FOLDS):
         kept = np.setdiff1d(np.arange(90), held)
-        np.testing.assert_array_equal(found[held], plan.fit(rows[kept], kept, 90).score(rows[held]))
+        np.testing.assert_array_equal(found[held], mixtures.fit(rows[kept], kept, 90).score(rows[held]))
 
 
 def test_scores_are_relative_to_the_median_row():

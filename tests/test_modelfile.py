@@ -1,13 +1,15 @@
 """One file for a fitted detector: the same answers to the last bit, and no harm from any other file."""
 
 import hashlib
+import inspect
 import json
 import os
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from pkgutil import resolve_name
 
 import numpy as np
 import polars as pl
@@ -21,7 +23,8 @@ import modelfile_cases as cases
 import rankad
 from rankad import KLPE, EpsilonLPE, ModelFileError, RankAD, TableDetector, load
 from rankad.fitting import sizes
-from rankad.modelfile import read_card, save
+from rankad.model import RankModel
+from rankad.modelfile import read_card, save, schema
 from rankad.stages.selection import SelectionTable
 
 ALPHAS = (0.2, 0.05, 0.02)
@@ -140,11 +143,21 @@ def test_a_fit_of_many_rows_with_some_for_reference(quick_rankad, tmp_path):
     assert card.n_calibrating == detector.calibration_.scores.size == 11_000 - len(detector.reference_rows_)
 
 
+def test_every_field_of_a_model_is_stored():
+    parts = schema.LAYOUTS["RankAD"]
+    stored = {*parts[-1].fields, *(part.path for part in parts[:-1] if "." not in part.path)}
+    assert stored == {field.name for field in fields(RankModel)}
+    for part in parts:
+        inside = {other.path.rpartition(".")[2] for other in parts if other.path.startswith(f"{part.path}.")}
+        names = set(inspect.signature(resolve_name(part.make)).parameters)
+        assert names == {*part.fields, *inside} or not part.path, part.path
+
+
 def test_a_near_field_is_not_saved_without_its_rows(quick_rankad, tmp_path, monkeypatch):
     monkeypatch.setattr(sizes, "MAX_TRAINING_ROWS", 100)
     rows = np.random.default_rng(5).normal(size=(500, 2))
     detector = quick_rankad().fit(rows)
-    with pytest.raises(ValueError, match=r"rows=False .* 200 nominal rows\. Fit with near_field=False"):
+    with pytest.raises(ValueError, match=r"rows=False .* 200 normal rows\. Fit with near_field=False"):
         detector.save(tmp_path / "model", rows=False)
     assert not list(tmp_path.iterdir())
     detector = quick_rankad(near_field=False).fit(rows)

@@ -25,7 +25,7 @@ from rankad.report.views import Counts
 from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.stages.selection import SelectionTable
 
-# Explanations as rankad.explanations.explaining makes them, by hand.
+# Explanations as rankad.explanations.explainer makes them, by hand.
 
 
 class Reason(NamedTuple):

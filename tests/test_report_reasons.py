@@ -1,6 +1,6 @@
 """Which reasons are worth a line: gains made up so that the answer can be read off."""
 
-from rankad.explanations.explaining import Change, Explanation, Move, Reason
+from rankad.explanations.explainer import Change, Explanation, Move, Reason
 from rankad.explanations.worth_showing import MOST_REASONS, weighing
 
 

@@ -12,7 +12,7 @@ import polars
 import pytest
 
 from rankad import RankAD, TableDetector
-from rankad.explanations.explaining import Change, Explanation, Explanations, Move, Reason
+from rankad.explanations.explainer import Change, Explanation, Explanations, Move, Reason
 
 ODD = "<script>alert(1)</script>"
 
@@ -171,7 +171,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import importlib.util
 importlib.util.find_spec = lambda name: None
-from rankad.explanations.explaining import Explanation, Explanations, Reason
+from rankad.explanations.explainer import Explanation, Explanations, Reason
 found = Explanations([Explanation(0.01, 0.0, (Reason("a", 1.0, 2.0, 1.5, 2.5, 0.5, 1.0),), (), None)])
 print(found)
 try:

@@ -89,7 +89,14 @@ def test_one_thread_is_the_one_that_asks():
     # Few rows are not worth another.
     assert _threads(5, 5, 4) == here
     assert _threads(100, 5, 4, few=100) == here
-    assert here.isdisjoint(_threads(100, 5, 4, few=50))
+
+
+def test_the_thread_that_asks_works_beside_its_helpers():
+    # Every block waits for another one that is under way, so that no thread can take them all.
+    meet = threading.Barrier(2)
+    seen = in_blocks(lambda begin, end: meet.wait(10) >= 0 and threading.get_ident(), 100, 5, 4, few=50)
+    assert threading.get_ident() in seen
+    assert len(set(seen)) == 2
 
 
 @pytest.mark.parametrize(("few", "threads"), [(100, 1), (50, 2), (34, 3), (25, 4), (10, 4)])
@@ -97,6 +104,7 @@ def test_there_are_threads_for_as_many_lots_of_few_rows_as_there_are(few, thread
     meet = threading.Barrier(threads)
     seen = in_blocks(lambda begin, end: meet.wait(10) >= 0 and threading.get_ident(), 100, 100, 4, few=few)
     assert len(set(seen)) == len(seen) == threads
+    assert threading.get_ident() in seen
 
 
 def test_the_number_of_threads_may_come_from_joblib():

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import false_discovery_control
 from threadpoolctl import threadpool_limits
 
 from benchmarks.promises.laws import LAWS, Law
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
 from rankad._base.arrays import Floats
-from rankad.alarms.decisions import benjamini_hochberg
 from rankad.detectors.base import CalibratedDetector
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.stages.calibration import Calibration
@@ -101,7 +101,9 @@ def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
         kinds.append(detector.calibration_.kind)
         sizes.append(n_calibrating)
         batches = detector.calibration_.p_values(scores).reshape(-1, BATCH)
-        discoveries.append(float(np.mean([benjamini_hochberg(batch, FDR).any() for batch in batches])))
+        discoveries.append(
+            float(np.mean([(false_discovery_control(batch) <= FDR).any() for batch in batches]))
+        )
     return {
         "rates": rates,
         "bounds": bounds,

@@ -18,7 +18,7 @@ from rankad.alarms.chance import Chance, chance_of
 
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
-    from rankad.explanations.explaining import Explanation
+    from rankad.explanations.explainer import Explanation
 
 __all__ = ["ColumnsDisplay", "PValueDisplay"]
 

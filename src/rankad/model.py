@@ -19,33 +19,39 @@ __all__ = ["RankModel"]
 
 @dataclass(frozen=True, kw_only=True)
 class RankModel:
-    """What `RankAD.fit` learned from nominal rows; ``detector.model_`` holds it.
+    """What `RankAD.fit` learned from normal rows; ``detector.model_`` holds it.
 
-    Everything that scores is in the units of rows as they come. Row numbers count the rows passed to `fit`.
+    A new fitted attribute is a field here, set in `rankad.fitting.pipeline.fit_model`: `RankAD` shows it with
+    an underscore, and the model file stores it by its type (limits on its values go into
+    `rankad.modelfile.layout`).
+
+    Everything that scores is in the units of rows as users pass them. Row numbers count the rows passed to
+    `fit`.
 
     Attributes
     ----------
     scorer : FusedScorer
-        Scores rows.
+        Scores rows; its parts are ``scorer.kernel``, ``scorer.near`` and ``scorer.mixture``.
     calibration : Calibration
-        The nominal scores that p-values refer to.
+        The scores of normal rows that p-values refer to.
     recalibrated : bool
         Whether those are of fresh rows (`RankAD.calibrate`).
     scaling : Scaling
         How columns were scaled for RankSVM.
     ranges : ColumnRanges
-        What nominal rows span in each column.
+        The range of normal rows in each column. With `far_field`, a row more than four standard deviations
+        outside loses the excess from its score.
     n_neighbors : int
         K of the neighbour graph.
     bandwidth, C : float
         As used.
     selection : SelectionTable or None
-        All that was tried, with its losses; None where there was nothing to select.
+        All trials with their losses; None where there was nothing to select.
     n_kernels : int or None
         How many kernels, fixed beforehand, there were to choose from; None where the score is not a g of a
         fixed kernel, so that the paper's theorem does not cover it.
     norm : float
-        The length of g in the kernel's space.
+        The norm of g in the kernel's space.
     n_iter : int
         Newton steps of the final fit.
     converged : bool
@@ -53,14 +59,22 @@ class RankModel:
     ranks, levels : ndarray of shape (n_training,)
         The ranks of the training rows and their levels.
     n_samples_fit : int
-        How many rows it was fitted on, those left out included.
-    training_rows, reference_rows, trimmed_rows, repeated_rows : ndarray of int
-        Which rows trained, which ranked them, which did not train as suspects, and which were left out as
-        copies of others.
+        How many rows were passed to `fit`, those left out included.
+    training_rows : ndarray of int, shape (n_training,)
+        Which rows trained: all, or 5,000 drawn at random, or half of them for calibration="split".
+    reference_rows : ndarray of int
+        With many more rows than train, those that neither train nor calibrate: training rows are ranked by
+        their neighbours among these, or some of them, and the near field is made of them all. Empty where
+        training rows rank one another.
+    trimmed_rows : ndarray of int
+        Which rows did not train as suspects (`trim`).
+    repeated_rows : ndarray of int
+        Which rows were left out as copies of others, because rows repeat more regularly than independent
+        rows would (every one twice, say).
     nominal_rows : ndarray of shape (n_training, d) or None
-        The training rows themselves; None where they were not saved.
+        The training rows themselves, for explanations; None where they were not saved.
     training_sha256 : str or None
-        Their digest, of a model that was loaded.
+        Their digest, in a model that was loaded.
     """
 
     scorer: FusedScorer
@@ -87,5 +101,5 @@ class RankModel:
     training_sha256: str | None = None
 
     def compared_with(self, calibration: Calibration, *, fresh: bool) -> RankModel:
-        """Return the model with other nominal scores, of rows it was fitted on or of fresh ones."""
+        """Return the model with other calibration scores; `fresh` says that they are of other rows."""
         return replace(self, calibration=calibration, recalibrated=fresh)

@@ -26,17 +26,7 @@ def told_to(listener: Listener) -> Iterator[None]:
 
 
 class Progress:
-    """Count steps; on a terminal as one line that is rewritten, elsewhere as a line every few seconds.
-
-    Parameters
-    ----------
-    label : str
-        What is going on.
-    total : int
-        How many steps there are.
-    shown : bool
-        Whether to write anything at all.
-    """
+    """Count steps; on a terminal as one line that is rewritten, elsewhere as a line every few seconds."""
 
     def __init__(self, label: str, total: int, shown: bool) -> None:
         self._label = label

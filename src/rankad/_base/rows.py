@@ -23,15 +23,8 @@ class NotNumbersError(ValueError, TypeError):
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1) -> Floats:
     """Return X as rows of finite float64, or raise a ValueError that names what is wrong.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Whose ``n_features_in_`` and ``feature_names_in_`` are set (`reset`) or checked.
-    X : array-like or data frame of shape (n, d)
-    reset : bool
-        True in fit.
-    least : int
-        The least number of rows.
+    With `reset`, as in fit, the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else
+    checked.
     """
     try:
         rows = validate_data(

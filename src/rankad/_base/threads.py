@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["held_over_forks", "importing", "in_blocks", "made_once", "n_threads", "one_blas_thread"]
+__all__ = ["cached_property", "held_over_forks", "importing", "in_blocks", "n_threads", "one_blas_thread"]
 
 T = TypeVar("T")
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+    # Python 3.11 holds one lock for all instances while a value is computed: folds on threads would wait for
+    # one another, and a process forked meanwhile would wait for ever.
+    class cached_property(functools.cached_property[T]):
+        """`functools.cached_property` of Python 3.12, which has no lock."""
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            return instance.__dict__.setdefault(self.attrname, self.func(instance))
+
 
 _lock = threading.Lock()
 # How deep in fits each thread is, and how many threads each BLAS had before the first of them began.
@@ -24,7 +39,7 @@ _fitting: dict[int, int] = {}
 _threads_before: list[int] = []
 
 
-@cache
+@functools.cache
 def _pools() -> list[Any]:
     """Return the thread pools of what fits compute with; to look for them takes as long as a small fit."""
     # SciPy brings a BLAS of its own, which must be there to be found.
@@ -157,28 +172,8 @@ def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: i
         for helper in helpers:
             helper.join()
     finally:
-        # Who interrupts this thread means all of them.
+        # An interrupt stops all helpers.
         left.clear()
     if errors:
         raise errors[min(errors)]
     return [found[turn] for turn in range(len(blocks))]
-
-
-class made_once(Generic[T]):
-    """A property that is made when it is first asked for, and kept.
-
-    Like `functools.cached_property`, whose Python 3.11 has one lock for all instances: threads would wait for
-    one another. Two threads that ask at the same time may both make it.
-    """
-
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self._make, self.__doc__ = make, make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> T:
-        if instance is None:
-            return self  # type: ignore[return-value]
-        made: T = instance.__dict__.setdefault(self._name, self._make(instance))
-        return made

@@ -32,21 +32,13 @@ _ISOLATE, _END = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 
 
 def count(n: int) -> str:
-    """Write a number of rows, with thousands apart.
-
-    Examples
-    --------
-    >>> count(1234567)
-    '1,234,567'
-    """
+    """Write a number of rows with thousands separators, as 1,234,567."""
     return f"{n:,}"
 
 
 def counted(n: int, thing: str) -> str:
     """Write a number of things.
 
-    Examples
-    --------
     >>> counted(1, "row"), counted(2000, "row"), counted(0, "alarm")
     ('1 row', '2,000 rows', '0 alarms')
     """

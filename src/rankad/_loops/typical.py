@@ -1,4 +1,4 @@
-"""The compiled loops of `rankad.explanations.typical`, and nominal rows as these read them."""
+"""The compiled loops of `rankad.explanations.nominal_rows`, and nominal rows as these read them."""
 
 from __future__ import annotations
 

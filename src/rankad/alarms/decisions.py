@@ -1,4 +1,4 @@
-"""P-values to alarms: at a level, or with a bound on the false discovery rate."""
+"""Alarms with a bound on the false discovery rate, for more rows than memory holds."""
 
 from __future__ import annotations
 
@@ -7,75 +7,19 @@ from collections import Counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_unit
 
-__all__ = ["PValueCounts", "alarms_at_level", "benjamini_hochberg"]
-
-
-def alarms_at_level(p_values: ArrayLike, alpha: float) -> Bools:
-    """Return True for every row whose p-value is at most alpha.
-
-    Of all nominal rows, a share of about alpha is an alarm, however many rows there are.
-
-    Parameters
-    ----------
-    p_values : array-like of shape (n,)
-    alpha : float
-        The false-alarm rate, strictly between 0 and 1.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
-    Examples
-    --------
-    >>> alarms_at_level([0.05, 0.2, 0.01], 0.05)
-    array([ True, False,  True])
-    """
-    return _checked(p_values) <= check_unit("alpha", alpha)
-
-
-def benjamini_hochberg(p_values: ArrayLike, q: float) -> Bools:
-    """Return True for the alarms of which a share of at most q is expected to be false.
-
-    Benjamini and Hochberg (1995): of m p-values in ascending order, all up to the last with
-    ``p_(k) <= q k / m`` are alarms. P-values of rows that were compared with the same nominal rows depend on
-    one another, but positively, and the bound holds for those too, where the nominal rows had no part in
-    training (Bates et al. 2023).
-
-    Parameters
-    ----------
-    p_values : array-like of shape (m,)
-        All of them: the rule depends on how many there are.
-    q : float
-        The false discovery rate, strictly between 0 and 1.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-
-    Examples
-    --------
-    >>> benjamini_hochberg([0.001, 0.03, 0.04, 0.9], 0.06)
-    array([ True,  True,  True, False])
-    >>> benjamini_hochberg([0.03, 0.04, 0.5, 0.9], 0.06)
-    array([False, False, False, False])
-    """
-    values, rate = _checked(p_values), check_unit("q", q)
-    m = values.size
-    ordered = np.sort(values)
-    # p m / k <= q and not p <= q k / m: so a single p-value is compared with q itself, as at a level.
-    passing = np.flatnonzero(ordered * m / np.arange(1, m + 1) <= rate)
-    if passing.size == 0:
-        return np.zeros(m, dtype=bool)
-    return np.asarray(values <= ordered[passing[-1]])
+__all__ = ["PValueCounts"]
 
 
 class PValueCounts:
-    """How often each p-value came, batch by batch: `benjamini_hochberg` for more rows than memory holds.
+    """Counts of p-values, added batch by batch, for the rule of Benjamini and Hochberg (1995).
 
-    P-values are shares of n nominal rows, so that there are no more than n + 1 different ones.
+    Of m p-values in ascending order, all up to the last with ``p_(k) <= q k / m`` are alarms, and a share of
+    at most q of these is expected to be false. P-values of rows that were compared with the same normal rows
+    depend on one another, but positively, and the bound holds for those too, where the normal rows had no
+    part in training (Bates et al. 2023). They are shares of n normal rows, so that there are at most n + 1
+    different ones to count. For p-values in memory, `scipy.stats.false_discovery_control` does the same.
 
     Examples
     --------
@@ -91,27 +35,24 @@ class PValueCounts:
 
     def add(self, p_values: ArrayLike) -> None:
         """Count more p-values."""
-        different, n = np.unique(_checked(p_values), return_counts=True)
+        values = np.asarray(p_values, dtype=np.float64)
+        if values.ndim != 1:
+            raise ValueError(f"p_values must be one-dimensional, got shape {values.shape}.")
+        wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
+        if wrong.size:
+            raise ValueError(
+                f"p_values must lie between 0 and 1, got {values[wrong[0]]:g} at position {wrong[0]}; pass "
+                f"what a detector's p_values() returns."
+            )
+        different, n = np.unique(values, return_counts=True)
         self._counts.update(dict(zip(different.tolist(), n.tolist(), strict=True)))
 
     def level(self, q: float) -> float:
-        """Return the largest p-value that `benjamini_hochberg` makes an alarm of; 0 where there is none."""
+        """Return the largest p-value that is an alarm at a false discovery rate q; 0 if there is none."""
         rate = check_unit("q", q)
         values = np.array(sorted(self._counts))
         # Of equal p-values the last has the best chance.
         ranks = np.cumsum([self._counts[value] for value in values.tolist()])
+        # p m / k <= q and not p <= q k / m: so a single p-value is compared with q itself.
         passing = np.flatnonzero(values * self._counts.total() / ranks <= rate)
         return float(values[passing[-1]]) if passing.size else 0.0
-
-
-def _checked(p_values: ArrayLike) -> Floats:
-    values = np.asarray(p_values, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(f"p_values must be one-dimensional, got shape {values.shape}.")
-    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if wrong.size:
-        raise ValueError(
-            f"p_values must lie between 0 and 1, got {values[wrong[0]]:g} at position {wrong[0]}; pass what "
-            f"a detector's p_values() returns."
-        )
-    return values

@@ -29,15 +29,9 @@ NumberKind: TypeAlias = Literal["constant", "goes on", "scaled", "moved", "sprea
 class Shift(NamedTuple):
     """How far a column is from what it is among nominal rows.
 
-    Attributes
-    ----------
-    distance : float
-        The largest difference of two distribution functions, between 0 and 1: of the column's numbers, of its
-        indicators, or of the share of cells such as no nominal row has.
-    p_value : float
-        The probability of such a distance, or a larger one, among all columns, if rows are nominal.
-    n_strange : int
-        Cells such as no nominal row has.
+    `distance`, from 0 to 1, is the largest difference of two distribution functions: of the column's numbers,
+    of its indicators, or of the share of strange cells. `p_value` is the probability of such a distance,
+    among all columns, if rows are nominal.
     """
 
     distance: float
@@ -78,32 +72,13 @@ def compare_columns(
 ) -> list[Shift]:
     """Compare each column of a table with nominal rows by the statistic of Kolmogorov and Smirnov.
 
-    Parameters
-    ----------
-    nominal : ndarray of shape (n, d)
-        Encoded.
-    rows : ndarray of shape (m, d)
-        A sample of the table.
-    groups : sequence of sequences of int
-        The encoded columns of each column of the table. A group may be empty.
-    strange : ndarray of bool, shape (m, n_groups)
-        Cells such as no nominal row has. They are compared by their share alone.
-    n_alone, n_fitted : int
-        Nominal rows with a cell that would have been strange to the others, of so many; by default, none of
-        n.
-    trimmed : float
-        The share of nominal rows that are not among those given because they lie far from the others: so much
-        of every distance is theirs.
-    more : mapping of int to float, optional
-        Indicators that rows to come may have so much more often than nominal rows have.
+    `rows` are a sample of the table, encoded like the nominal rows; `groups` are the encoded columns of each
+    column of the table. `strange` cells, of shape (m, n_groups), are compared by their share alone: with
+    `n_alone` of `n_fitted` nominal rows that have a cell which would have been strange to the others.
+    `trimmed` is the share of nominal rows left out as far from the others: so much of every distance is
+    theirs. `more` says how much more often new rows may have an indicator. P-values are multiplied by the
+    number of comparisons (Bonferroni).
 
-    Returns
-    -------
-    list of Shift
-        One for each group. P-values are multiplied by the number of comparisons (Bonferroni).
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> nominal, rows = rng.normal(size=(500, 2)), rng.normal(size=(300, 2)) + [0.0, 1.0]
     >>> for shift in compare_columns(nominal, rows, [[0], [1]], np.zeros((300, 2), dtype=bool)):
@@ -155,23 +130,13 @@ def is_like(values: Floats, nominal: Floats) -> bool:
 
 
 def describe_numbers(values: Floats, nominal: Floats) -> NumberShift:
-    """Say in what way numbers, in the order of their rows, differ from nominal ones.
+    """Say in what way numbers, in the order of their rows, differ from nominal ones; none is missing.
 
-    Parameters
-    ----------
-    values : ndarray of shape (m,)
-    nominal : ndarray of shape (n,)
-        Both at least one, none missing.
-
-    Examples
-    --------
     >>> nominal = np.random.default_rng(0).normal(20.0, 3.0, size=400)
     >>> new = np.random.default_rng(1).normal(20.0, 3.0, size=300)
-    >>> found = describe_numbers(1000 * new, nominal)
-    >>> found.kind, round(found.factor / 1000, 1), found.offset
+    >>> shift = describe_numbers(1000 * new, nominal)
+    >>> shift.kind, round(shift.factor / 1000, 1), shift.offset
     ('scaled', 1.0, 0.0)
-    >>> describe_numbers(np.arange(300.0), nominal - 1000).kind
-    'goes on'
     """
     median, usual = float(np.median(values)), float(np.median(nominal))
     plain = NumberShift("other", median, usual)

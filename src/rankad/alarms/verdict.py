@@ -63,33 +63,16 @@ class Verdict(NamedTuple):
 def judge(summary: PValueSummary, chance: Chance, alpha: float) -> Verdict:
     """Compare the p-values of a table with those of nominal rows.
 
-    The number of alarms is compared with its Beta-binomial law, which counts in that the nominal rows that
-    p-values refer to are a sample too. How p-values are spread is compared by the two-sample statistic of
-    Kolmogorov and Smirnov at the bins and levels of the summary: p-values are places among nominal scores.
+    The number of alarms is compared with its Beta-binomial law, which accounts for the nominal rows being a
+    sample too. The shape of p-values is compared by the two-sample statistic of Kolmogorov and Smirnov at the
+    bins and levels of the summary. A table of nominal rows is said to be off with a probability of at most
+    0.7 % (`LEVEL`, without the part for columns).
 
-    Parameters
-    ----------
-    summary : PValueSummary
-        Of all rows; `alpha` must be one of its levels.
-    chance : Chance
-    alpha : float
-
-    Returns
-    -------
-    Verdict
-        A table of nominal rows is said to be off with a probability of at most 0.7 % (`LEVEL`, without the
-        part for columns).
-
-    Examples
-    --------
     >>> import numpy as np
     >>> p_values = np.arange(1, 1_001) / 1_000
     >>> verdict = judge(PValueSummary.of([p_values], 0.05), Chance(1_999), 0.05)
     >>> verdict.kind, verdict.shape, verdict.n_alarms, verdict.usual
     ('usual', None, 50, Span(low=34, high=67))
-    >>> verdict = judge(PValueSummary.of([p_values**2], 0.05), Chance(1_999), 0.05)
-    >>> verdict.kind, verdict.shape, verdict.n_alarms
-    ('more', 'low', 223)
     """
     n_rows, n_alarms = summary.n_rows, summary.n_alarms(alpha)
     found = Verdict("usual", None, alpha, n_rows, n_alarms, alpha * n_rows, chance.span(n_rows, alpha), None)

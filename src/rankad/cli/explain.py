@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rankad.detectors.table import TableDetector
-    from rankad.explanations.explaining import Change, Explanation
+    from rankad.explanations.explainer import Change, Explanation
     from rankad.io.reader import TableReader
     from rankad.scoring.batches import ExplainedRow, Rows
     from rankad.tables.judging import TableVerdict

@@ -1,4 +1,4 @@
-"""What all detectors share: calibrated p-values, and decisions at any alpha from them."""
+"""What all detectors share: calibrated p-values, and decisions from them at any alpha."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rankad._base.checks import check_unit
 from rankad._base.rows import is_plain, validate_rows
 from rankad.detectors.signature import with_advice
 from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
-from rankad.stages.copies import find_repeats, row_variates
+from rankad.stages.copies import row_variates
 
 if TYPE_CHECKING:
     from rankad.report.result import Report
@@ -32,16 +32,16 @@ T = TypeVar("T")
 
 
 class CalibratedDetector(OutlierMixin, BaseEstimator):
-    """A scorer with nominal scores to compare with. Higher scores are more nominal.
+    """A scorer with the scores of normal rows to compare with; higher scores are more normal.
 
     Subclasses call `_compare_with` in `fit` and implement `_score`.
     """
 
     alpha: float
     calibration_: Calibration
-    # Whether nominal scores are those of fresh rows (`calibrate`).
+    # Whether calibration scores are those of fresh rows (`calibrate`).
     recalibrated_: bool
-    # Parameters that it does not have, and what to do instead.
+    # What to do instead of passing parameters that other detectors have.
     _elsewhere: ClassVar[Mapping[str, str]] = {}
     # No row can score lower.
     _least_score = -math.inf
@@ -54,6 +54,10 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         super().__init_subclass__(**options)
         if "__init__" in cls.__dict__:
             cls.__init__ = with_advice(cls.__init__, cls._elsewhere)  # type: ignore[method-assign]
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Check every parameter before any work is done."""
 
     @abstractmethod
     def _score(self, rows: Floats) -> Floats:
@@ -70,38 +74,17 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
 
-    def _without_repeats(self, rows: Floats, least: int, stacklevel: int = 4) -> Ints:
-        """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
-        repeats = find_repeats(rows)
-        n_left = len(rows) - len(repeats.copies)
-        if not repeats.copies.size:
-            return repeats.copies
-        if n_left < least:
-            raise ValueError(
-                f"X has only {n_left} different rows, each several times; at least {least} different ones "
-                f"are needed. Did a join repeat them? Fit on more rows."
-            )
-        warnings.warn(
-            f"{repeats.n_repeated} of {n_left} different rows come more than once, and more regularly than "
-            f"independent rows would: did a join repeat them? Each was used once; {len(repeats.copies)} "
-            f"copies were left out. Drop repeated rows before fitting.",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
-        return repeats.copies
-
     @overload
     def score_samples(self, X: Iterator[Any]) -> Iterator[Floats]: ...
     @overload
     def score_samples(self, X: Any) -> Floats: ...
     def score_samples(self, X: Any) -> Floats | Iterator[Floats]:
-        """Score rows; higher is more nominal.
+        """Score rows; higher is more normal.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, d), or iterator of such
-            A memory-mapped array is read block by block. An iterator of batches may be longer than memory
-            holds: batches are drawn as their scores are.
+            A memory-mapped array is read block by block. An iterator of batches is read one batch at a time.
 
         Returns
         -------
@@ -115,9 +98,9 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     @overload
     def p_values(self, X: Any) -> Floats: ...
     def p_values(self, X: Any) -> Floats | Iterator[Floats]:
-        """Return the p-value of each row: the share of nominal rows that score no higher.
+        """Return the p-value of each row: the share of normal rows that score no higher.
 
-        ``(1 + #{nominal scores <= score}) / (n + 1)``, so that a fresh nominal row has a p-value of at most
+        ``(1 + #{normal scores <= score}) / (n + 1)``, so that a fresh normal row has a p-value of at most
         alpha with probability about alpha, for every alpha.
 
         Parameters
@@ -132,13 +115,11 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         return self._answer(X, lambda scores: self.calibration_.p_values(scores))
 
     def smoothed_p_values(self, X: Any) -> Floats:
-        """Return p-values that are uniform on nominal rows even where scores tie.
+        """Return p-values that are uniform on normal rows even where scores tie.
 
         On discrete rows, `p_values` counts every tie against an alarm: never more alarms than asked for, but
-        often far fewer. Here ties are broken by a number that is computed from the row itself, so that the
-        same row always gets the same answer, and about as many rows as asked for have p <= alpha.
-        Equal rows stand or fall together. `predict` uses `p_values`: whether a row is an alarm should be
-        the work of its score alone.
+        often far fewer. Here ties are broken by a number computed from the row itself, so that equal rows get
+        equal answers, and about as many rows as asked for have p <= alpha. `predict` uses `p_values`.
 
         Parameters
         ----------
@@ -152,7 +133,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         return self.calibration_.smoothed(self._score_rows(X), row_variates(self._numbers(X)))
 
     def _numbers(self, X: Any) -> Floats:
-        """Return what a user passes as rows of numbers."""
+        """Return X as rows of numbers."""
         return validate_rows(self, X, reset=False)
 
     # The attribute that fitting sets.
@@ -163,7 +144,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
             check_is_fitted(self)
 
     def _score_rows(self, X: Any) -> Floats:
-        """Score what a user passes as rows."""
+        """Score X, validated."""
         if self._marks_bad_rows and is_plain(self, X):
             scores = self._score(X)
             if not math.isnan(scores.sum()):
@@ -171,7 +152,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         return self._score(validate_rows(self, X, reset=False))
 
     def _answer(self, X: Any, of_scores: Callable[[Floats], T]) -> T | Iterator[T]:
-        """Answer for rows by their scores, or for each batch of them when its turn comes."""
+        """Return ``of_scores(scores)`` for the rows of X, or lazily for each batch of an iterator."""
         self._check_fitted()
         if not isinstance(X, Iterator):
             return of_scores(self._score_rows(X))
@@ -217,15 +198,15 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         return self._answer(X, lambda scores: np.where(scores < offset, -1, 1))
 
     def calibrate(self, X: Any) -> Self:
-        """Compare new rows with other nominal rows from now on; nothing is fitted again.
+        """Compare new rows with other normal rows from now on; nothing is fitted again.
 
-        For when normal has moved a little, or to have the exact law of false alarms: rows that had no part in
+        Use it when normal has moved a little, or for the exact law of false alarms: rows that had no part in
         fitting calibrate as for "split" (see `false_alarm_bound`).
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, d), or iterator of such
-            Fresh nominal rows. Their scores replace those of ``calibration_``.
+            Fresh normal rows. Their scores replace those of ``calibration_``.
 
         Returns
         -------
@@ -235,24 +216,24 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         answer = self.score_samples(X)
         scores = np.concatenate([*answer, np.empty(0)]) if isinstance(answer, Iterator) else answer
         if not scores.size:
-            raise ValueError("X must hold at least one nominal row to calibrate with, got none.")
+            raise ValueError("X must hold at least one normal row to calibrate with, got none.")
         self._compare_with(Calibration.from_scores(scores, "split"), fresh=True)
         self._warn_if_silent()
         return self
 
     def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
-        """Take these nominal scores, of the rows fitted on or of fresh ones."""
+        """Set the calibration scores, of the rows fitted on or of fresh ones."""
         self.calibration_, self.recalibrated_ = calibration, fresh
 
     def false_alarm_bound(self, alpha: float | None = None, delta: float = 0.05) -> FalseAlarmBound:
-        """Say what is promised about the realised false-alarm rate.
+        """Return what is promised about the realised false-alarm rate.
 
         Parameters
         ----------
         alpha : float, optional
             The false-alarm rate asked for; the detector's own by default.
         delta : float
-            The probability, over nominal samples, with which the bound may fail.
+            The probability, over samples of normal rows, with which the bound may fail.
 
         Returns
         -------
@@ -267,12 +248,12 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         return beta_bound(self.calibration_, alpha, delta)
 
     def _warn_if_silent(self, stacklevel: int = 3) -> None:
-        """Warn when there are too few nominal rows for any alarm at alpha."""
+        """Warn when there are too few normal rows for any alarm at alpha."""
         least = float(self.calibration_.p_values(self._least_score))
         if self.alpha < least:
             warnings.warn(
                 f"alpha={self.alpha:g} is below the smallest p-value there can be, {least:.3g} with "
-                f"{self.calibration_.scores.size} nominal rows to compare with: no row will ever raise an "
+                f"{self.calibration_.scores.size} normal rows to compare with: no row will ever raise an "
                 f"alarm. {self._more_alarms()}",
                 UserWarning,
                 stacklevel=stacklevel,
@@ -307,9 +288,9 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         top: int = 20,
         title: str | None = None,
     ) -> Report:
-        """Score rows and make an HTML page of what was found, the same as ``rankad report`` makes.
+        """Score rows and make an HTML page of the results, like ``rankad report``.
 
-        How many alarms, which, why, and what was promised. Needs the extra ``report``.
+        It shows how many alarms there are, which, why, and what was promised. Needs the extra ``report``.
 
         Parameters
         ----------
@@ -328,7 +309,7 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         Report
             Shows itself in a notebook; ``report.save(path)`` writes it.
         """
-        # By its name: pages are made by what is above the detectors, which know nothing of it.
+        # Imported by name, since reports are a layer above the detectors.
         made: Report = import_module("rankad.report.making").report_on(
             self, X, alpha=alpha, top=top, title=title
         )
@@ -339,15 +320,15 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """Fit on X and predict the same rows.
 
-        A row looks more nominal to a detector that was fitted on it: fewer rows than `alpha` promises are
-        alarms. To judge rows, fit on others.
+        A row looks more normal to a detector that was fitted on it: fewer rows than `alpha` are alarms. To
+        judge rows, fit on others.
         """
         return np.asarray(self.fit(X).predict(X))
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Fit on nominal rows."""
+        """Fit on normal rows."""
 
     @abstractmethod
     def _fit_calibrating(self, X: Any) -> Ints:
-        """Fit, and return which row of X each of the nominal scores is of."""
+        """Fit, and return which row of X each calibration score is of."""

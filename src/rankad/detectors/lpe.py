@@ -1,4 +1,4 @@
-"""K-LPE, aK-LPE and epsilon-LPE as detectors: the p-value ranks themselves, with no ranker in between."""
+"""K-LPE, aK-LPE and epsilon-LPE as detectors: p-values by nearest-neighbour density, without a ranker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from rankad._base.checks import check_choice, check_run, check_unit, resolve_nei
 from rankad._base.rows import validate_rows
 from rankad._base.threads import importing
 from rankad.detectors.base import CalibratedDetector
-from rankad.fitting.doubt import few_places, is_in_doubt, most_in_a_place, warn_of_split
+from rankad.fitting.doubt import (
+    copies_to_leave_out,
+    few_places,
+    is_in_doubt,
+    most_in_a_place,
+    warn_of_split,
+)
 from rankad.stages.calibration import Calibration, Kind
 from rankad.stages.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.stages.scaling import Scaling, fit_scaling
@@ -42,7 +48,7 @@ class _LocalDensityDetector(CalibratedDetector):
     scaling_: Scaling
     reference_: Floats
     n_samples_fit_: int
-    # Whether the rows that calibrate are others than those of reference.
+    # Whether the rows that calibrate are not among the reference rows.
     _reference_apart: bool
 
     @abstractmethod
@@ -62,14 +68,7 @@ class _LocalDensityDetector(CalibratedDetector):
         """Measure the density at the queries, or at each reference row among the others."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Fit on nominal rows.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, d)
-            Nominal rows, at least 4.
-        y : ignored
-        """
+        """Fit on normal rows, at least 4; X is an array-like or data frame of shape (n, d)."""
         self._fit_calibrating(X)
         return self
 
@@ -81,7 +80,6 @@ class _LocalDensityDetector(CalibratedDetector):
         return calibrating
 
     def _check(self) -> None:
-        """Check every parameter before any work is done."""
         check_unit("alpha", self.alpha)
         check_choice("calibration", self.calibration, ("leave-one-out", "split"))
         check_choice("scaling", self.scaling, ("standard", "robust", None))
@@ -92,13 +90,13 @@ class _LocalDensityDetector(CalibratedDetector):
         with importing:
             import rankad._loops.counts
             import rankad.stages.neighbors  # noqa: F401
-        n, repeats = len(rows), self._without_repeats(rows, _LEAST_ROWS)
+        n, repeats = len(rows), copies_to_leave_out(rows, _LEAST_ROWS, stacklevel=5)
         self.n_samples_fit_ = n
         if repeats.size:
             rows = np.delete(rows, repeats, axis=0)
         self._reference_apart = self.calibration == "split" or self._is_better_split(rows)
         if self._reference_apart:
-            # A split that nobody asked for is always the same: a seed is not to decide about alarms.
+            # A split that was not asked for is always the same: the seed must not decide about alarms.
             seed = self.random_state if self.calibration == "split" else 0
             order = check_random_state(seed).permutation(len(rows))
             middle = (len(rows) + 1) // 2
@@ -117,9 +115,9 @@ class _LocalDensityDetector(CalibratedDetector):
                 rest = np.delete(rows, i, axis=0)
                 center, scale = fit_scaling(rest, self.scaling, len(rows))
                 if share > max(_MAIN, _OUTLIER**2 / len(rows)):
-                    # A column of a few huge values has a deviation of their size over the root of n: with one
-                    # row less, what would tie with rows to come is not to come out above them. Columns that
-                    # no longer vary are in the unit that they have for rows to come.
+                    # A column of a few huge values has a deviation of their size over the root of n. With
+                    # one row less, rows that tie with new ones must not score above them. Columns that no
+                    # longer vary are in the unit that they have for new rows.
                     varies = rest.min(axis=0) < rest.max(axis=0)
                     scale = np.where(varies, scale * (1 - 1 / len(rows)), scale)
                 scaling = Scaling(center, scale)
@@ -130,7 +128,7 @@ class _LocalDensityDetector(CalibratedDetector):
         return np.asarray(kept[which[np.argsort(scores, kind="stable")]])
 
     def _is_better_split(self, rows: Floats) -> bool:
-        """Tell whether scores of rows left out are not to be relied on, and warn if so."""
+        """Return whether scores of rows left out cannot be trusted, and warn if so."""
         from rankad.stages.neighbors import nearest_neighbors
 
         n = len(rows)
@@ -143,10 +141,10 @@ class _LocalDensityDetector(CalibratedDetector):
         return reason is not None
 
     def _movers(self, rows: Floats) -> list[tuple[int, float]]:
-        """Return the rows without which the scaling would be another, and their shares of squares.
+        """Return the rows without which the scaling would differ, and their shares of squares.
 
         They are scored by the scaling of the others: an outlier must not stretch the unit it is measured
-        in. Of few rows each counts; of many, those that make up a sizable part of some column's variance.
+        in. These are all of few rows; of many, those with a sizable part of some column's variance.
         """
         if self.scaling is None:
             return []
@@ -163,9 +161,9 @@ class _LocalDensityDetector(CalibratedDetector):
 class KLPE(_LocalDensityDetector):
     """K-LPE and aK-LPE: p-values from nearest-neighbour distances.
 
-    The score is the negated distance statistic; a new row's p-value is the share of nominal rows whose
-    neighbours are no nearer than its own (equation 2 of the paper). Accurate, but every row scored asks for
-    its neighbours among all nominal rows; `RankAD` imitates it at a fraction of the time.
+    The score is minus the distance statistic; a new row's p-value is the share of normal rows whose
+    neighbours are no nearer than its own (equation 2 of the paper). Use it as a reference on small data: each
+    row scored is compared with all normal rows, which `RankAD` does not need.
 
     Parameters
     ----------
@@ -177,8 +175,8 @@ class KLPE(_LocalDensityDetector):
         "kth" is K-LPE, the distance to the K-th neighbour; the others are aK-LPE, the mean distance to
         neighbours 1 to K, or to those around the K-th, from ``K - (K-1)//2`` to ``K + K//2``.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each nominal row against all the others (a row that moves the scaling is scaled by the others too), or
-        half of the rows against the other half: exactly valid.
+        Each normal row against all others (scaled by the others too, if it moves the scaling), or half of the
+        rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
     random_state : int, RandomState or None, default=0
@@ -238,7 +236,7 @@ class KLPE(_LocalDensityDetector):
         return neighbors_needed(resolve_neighbors(self.n_neighbors) or 1, cast(Statistic, self.statistic))
 
     def _prepare(self) -> None:
-        # As fitted: changing the parameter afterwards must not mix two statistics.
+        # As fitted: a parameter changed afterwards must not mix two statistics.
         self._statistic = cast(Statistic, self.statistic)
         most = len(self.reference_) - (not self._reference_apart)
         k = resolve_neighbors(self.n_neighbors)
@@ -259,26 +257,27 @@ class KLPE(_LocalDensityDetector):
         from rankad.stages.neighbors import nearest_neighbors
 
         needed = neighbors_needed(self.n_neighbors_, self._statistic)
-        found = nearest_neighbors(reference, needed, queries, n_jobs=self.n_jobs)
-        return -knn_statistic(found.distances, self.n_neighbors_, self._statistic)
+        neighbors = nearest_neighbors(reference, needed, queries, n_jobs=self.n_jobs)
+        return -knn_statistic(neighbors.distances, self.n_neighbors_, self._statistic)
 
 
 class EpsilonLPE(_LocalDensityDetector):
-    """epsilon-LPE: p-values from the number of nominal rows within a radius.
+    """epsilon-LPE: p-values from the number of normal rows within a radius.
 
-    The score is that number; a new row's p-value is the share of nominal rows that have no more neighbours
-    within the radius (equation 3 of the paper). Counts tie often, and a tie counts as no more.
+    The score is that number; a new row's p-value is the share of normal rows that have no more neighbours
+    within the radius (equation 3 of the paper). Use it where a radius means something. Counts tie often, and
+    ties count against an alarm.
 
     Parameters
     ----------
     alpha : float, default=0.05
         The false-alarm rate asked for. Can be changed after fitting.
     radius : float or "auto", default="auto"
-        epsilon, in units of the scaled columns; "auto" leaves 95 % of nominal rows with at least
+        epsilon, in units of the scaled columns; "auto" leaves 95 % of normal rows with at least
         ``n ** (2 / 5)`` neighbours.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each nominal row against all the others (a row that moves the scaling is scaled by the others too), or
-        half of the rows against the other half: exactly valid.
+        Each normal row against all others (scaled by the others too, if it moves the scaling), or half of the
+        rows against the other half: exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
     random_state : int, RandomState or None, default=0

@@ -375,7 +375,7 @@ class TableDetector(CalibratedDetector):
         return f", chiefly in {', '.join(map(repr, columns))}" if columns else ""
 
     def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
-        """Say for each row which columns make it abnormal: see `rankad.explanations.explaining.explain`.
+        """Say for each row which columns make it abnormal: see `rankad.explanations.explainer.explain`.
 
         Values are those of the table, and strange cells come first.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankad._base.arrays import Bools, Floats, Ints
 from rankad._loops.cache import compiled
-from rankad.explanations.typical import NominalRows
+from rankad.explanations.nominal_rows import NominalRows
 
 __all__ = ["Mover"]
 
@@ -19,22 +19,9 @@ _TOGETHER, _ALONE = 24, 12
 class Mover:
     """Moves rows toward nominal targets, and back again as far as they stay nominal.
 
-    Parameters
-    ----------
-    nominal : NominalRows
-    is_nominal : callable
-        Tells which rows are no alarms.
-
-    Attributes
-    ----------
-    repeats : ndarray of bool, shape (d,)
-        Columns in which nominal rows repeat one another.
-
-    Notes
-    -----
-    A column in which nominal rows repeat one another, with fewer than half as many values as rows, is moved
-    to values that some of them have: 2 or 3 rooms, never 2.4. So are the indicators of a category, which
-    therefore is exchanged as a whole.
+    A column in which nominal rows repeat one another (`repeats`: fewer than half as many values as rows) is
+    moved to values that some of them have: 2 or 3 rooms, never 2.4. So are the indicators of a category,
+    which is exchanged as a whole.
     """
 
     def __init__(self, nominal: NominalRows, is_nominal: Callable[[Floats], Bools]) -> None:
@@ -47,14 +34,9 @@ class Mover:
         self.repeats = 2 * n_seen < len(nominal.rows)
 
     def shrink(self, rows: Floats, targets: Floats, order: Ints) -> Floats:
-        """Return rows between `rows` and `targets` that are nominal still and differ from `rows` in less.
+        """Return rows between alarms and nominal targets that stay nominal and differ less from the alarms.
 
-        Parameters
-        ----------
-        rows, targets : ndarray of shape (m, d)
-            Alarms, and nominal rows.
-        order : ndarray of int, shape (m, n_groups)
-            All groups, those first that shall be changed rather than others.
+        `order`, of shape (m, n_groups), lists first the groups that shall be changed rather than others.
         """
         found = self._put_back(rows, targets, order)
         found = self._halve(rows, found, np.ones_like(rows, dtype=np.bool_), _TOGETHER)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankad._base.arrays import Bools, Floats, Ints
 from rankad.explanations.changes import Mover
-from rankad.explanations.typical import NominalRows, Surroundings
+from rankad.explanations.nominal_rows import NominalRows, Surroundings
 from rankad.scorers.fusion import FusedScorer
 from rankad.stages.calibration import Calibration
 
@@ -27,20 +27,11 @@ _BLOCK = 2**16
 class Findings(NamedTuple):
     """What is found about m rows of d columns in groups.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (m,)
-    typical, low, high : ndarray of shape (m, d)
-        What nominal rows near each row have in every column, and between what. Where no group alone makes a
-        row nominal so, typical is what the other columns let expect in those columns where that does.
-    scores_alone : ndarray of shape (m, n_groups)
-        The scores with each group alone typical.
-    order : ndarray of int, shape (m, n_groups)
-        All groups, those first that matter most.
-    changed : ndarray of shape (m, d)
-        The rows with the smallest change that makes them nominal; as they are where none is needed, or none
-        was found.
-    changed_scores : ndarray of shape (m,)
+    `typical`, `low` and `high`, of shape (m, d), are what nominal rows near each row have; where no group
+    alone makes a row nominal so, typical is what the other columns predict, if that does. `scores_alone`, of
+    shape (m, n_groups), are the scores with each group alone typical. `order` lists the groups that matter
+    most first. `changed` are the rows with the smallest change that makes them nominal, unchanged where none
+    is needed or found.
     """
 
     scores: Floats
@@ -71,16 +62,7 @@ class _Blame(NamedTuple):
 
 
 class Search:
-    """Looks for the columns that make rows abnormal; safe on threads.
-
-    Parameters
-    ----------
-    scorer : FusedScorer
-    calibration : Calibration
-    alpha : float
-        What counts as an alarm.
-    nominal : NominalRows
-    """
+    """Looks for the columns that make rows abnormal; safe on threads."""
 
     def __init__(
         self, scorer: FusedScorer, calibration: Calibration, alpha: float, nominal: NominalRows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rankad._base.wording import cell
 
 if TYPE_CHECKING:
-    from rankad.explanations.explaining import Explanation, Reason
+    from rankad.explanations.explainer import Explanation, Reason
     from rankad.tables import Strange
 
 __all__ = ["gist", "oddity", "reason_text", "usually"]

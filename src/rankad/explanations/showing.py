@@ -9,9 +9,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from rankad._base.checks import is_count
+from rankad._base.wording import difference, percent, probability, shown
+from rankad.explanations.worth_showing import MOST_REASONS, weighing
 
 if TYPE_CHECKING:
-    from rankad.explanations.explaining import Change, Explanation, Reason
+    from rankad.explanations.explainer import Change, Explanation, Reason
 
 __all__ = ["Explanations", "as_html", "as_text", "library_of"]
 
@@ -19,20 +21,17 @@ _LIBRARIES = ("polars", "pandas")
 # So many explanations are printed in full, and of so many there is a line each.
 _IN_FULL, _IN_LINES = 3, 20
 _HEADINGS = ("column", "value", "usually", "p-value if usual")
+_LINE_HEADINGS = ("row", "p-value", "", "first reason", "value", "usually")
 
 
 class Explanations(list["Explanation"]):
     """The explanations of some rows: a list of `Explanation` that prints, as text and in notebooks.
 
-    Parameters
-    ----------
-    found : iterable of Explanation
-    library : {"polars", "pandas"} or None
-        What `to_frame` makes if it is not told; None: what is installed, polars first.
+    `library` is what `to_frame` makes by default: "polars", "pandas", or None for what is installed.
     """
 
-    def __init__(self, found: Iterable[Explanation] = (), *, library: str | None = None) -> None:
-        super().__init__(found)
+    def __init__(self, explanations: Iterable[Explanation] = (), *, library: str | None = None) -> None:
+        super().__init__(explanations)
         self._library = library
 
     def to_frame(self, *, top: int | None = None, library: str | None = None) -> Any:
@@ -91,8 +90,8 @@ class Explanations(list["Explanation"]):
 
 def library_of(X: Any) -> str | None:
     """Return "pandas" or "polars" where rows came as such a frame, else None."""
-    found = type(X).__module__.partition(".")[0]
-    return found if found in _LIBRARIES else None
+    library = type(X).__module__.partition(".")[0]
+    return library if library in _LIBRARIES else None
 
 
 def _frame(library: str, columns: dict[str, list[Any]]) -> Any:
@@ -105,79 +104,61 @@ def _frame(library: str, columns: dict[str, list[Any]]) -> Any:
     return polars.DataFrame(columns, strict=False)
 
 
-def as_text(found: Explanation) -> str:
+def as_text(explanation: Explanation) -> str:
     """Write one explanation, a line for each reason that weighs."""
-    shown, more = _worth_telling(found)
-    lines = [_headline(found), *_aligned([_HEADINGS, *map(_cells, shown)])]
-    if more:
-        lines.append(f"  {_more(more)}")
-    if found.change is not None:
-        lines.append(f"  {_change(found.change, found.alpha)}")
-    return "\n".join(lines)
+    reasons, notes = _told(explanation)
+    table = _aligned([_HEADINGS, *map(_cells, reasons)])
+    return "\n".join([_headline(explanation), *table, *(f"  {note}" for note in notes)])
 
 
-def _many_as_text(found: Sequence[Explanation]) -> str:
-    """Write several explanations: a few in full, of more a line each."""
-    if not found:
-        return "No rows to explain."
-    if len(found) <= _IN_FULL:
-        return "\n\n".join(map(as_text, found))
-    headings = ("row", "p-value", "", "first reason", "value", "usually")
-    lines = _aligned([headings, *map(_line, found[:_IN_LINES])])
-    left = len(found) - _IN_LINES
-    if left > 0:
-        lines.append(f"  ... and {left:,} more rows; to_frame() has them all.")
-    return "\n".join(lines)
-
-
-def as_html(found: Explanation) -> str:
+def as_html(explanation: Explanation) -> str:
     """Write one explanation as HTML that a notebook shows; all text of the table is escaped."""
-    shown, more = _worth_telling(found)
-    notes = ([_more(more)] if more else []) + (
-        [_change(found.change, found.alpha)] if found.change is not None else []
-    )
-    return "".join(
-        [
-            f"<p><strong>{escape(_headline(found))}</strong></p>",
-            _html_table(_HEADINGS, map(_cells, shown)),
-            *(f"<p>{escape(note)}</p>" for note in notes),
-        ]
+    reasons, notes = _told(explanation)
+    headline = f"<p><strong>{escape(_headline(explanation))}</strong></p>"
+    table = _html_table(_HEADINGS, map(_cells, reasons))
+    return headline + table + "".join(f"<p>{escape(note)}</p>" for note in notes)
+
+
+def _many_as_text(explanations: Sequence[Explanation]) -> str:
+    """Write several explanations: a few in full, of more a line each."""
+    if not explanations:
+        return "No rows to explain."
+    if len(explanations) <= _IN_FULL:
+        return "\n\n".join(map(as_text, explanations))
+    lines = _aligned([_LINE_HEADINGS, *map(_line, explanations[:_IN_LINES])])
+    left = len(explanations) - _IN_LINES
+    return "\n".join(
+        lines + ([f"  ... and {left:,} more rows; to_frame() has them all."] if left > 0 else [])
     )
 
 
-def _many_as_html(found: Sequence[Explanation]) -> str:
+def _many_as_html(explanations: Sequence[Explanation]) -> str:
     """Write several explanations as HTML: a few in full, of more a line each."""
-    if not found:
+    if not explanations:
         return "<p>No rows to explain.</p>"
-    if len(found) <= _IN_FULL:
-        return "".join(map(as_html, found))
-    headings = ("row", "p-value", "", "first reason", "value", "usually")
-    table = _html_table(headings, map(_line, found[:_IN_LINES]))
-    left = len(found) - _IN_LINES
-    return table + (
-        f"<p>... and {left:,} more rows; <code>to_frame()</code> has them all.</p>" if left > 0 else ""
-    )
+    if len(explanations) <= _IN_FULL:
+        return "".join(map(as_html, explanations))
+    table = _html_table(_LINE_HEADINGS, map(_line, explanations[:_IN_LINES]))
+    left = len(explanations) - _IN_LINES
+    more = f"<p>... and {left:,} more rows; <code>to_frame()</code> has them all.</p>" if left > 0 else ""
+    return table + more
 
 
-def _as_columns(found: Sequence[Explanation], top: int | None) -> dict[str, list[Any]]:
+def _as_columns(explanations: Sequence[Explanation], top: int | None) -> dict[str, list[Any]]:
     """Return the columns of a frame: a line for each row and each of its `top` first reasons."""
-    told = [
-        (row, place, reason)
-        for row in found
-        for place, reason in enumerate(row.reasons if top is None else row.reasons[:top], 1)
-    ]
+    lines = [(row, place, why) for row in explanations for place, why in enumerate(row.reasons[:top], 1)]
     return {
-        "row": [row.row for row, _, _ in told],
-        "p_value": [row.p_value for row, _, _ in told],
-        "alarm": [row.is_alarm for row, _, _ in told],
-        "column": [reason.column for _, _, reason in told],
-        "value": _of_one_kind([reason.value for _, _, reason in told]),
-        "typical": _of_one_kind([reason.typical for _, _, reason in told]),
-        "low": _of_one_kind([reason.low for _, _, reason in told]),
-        "high": _of_one_kind([reason.high for _, _, reason in told]),
-        "p_value_if_typical": [reason.p_value for _, _, reason in told],
-        "gain": [reason.gain for _, _, reason in told],
-        "place": [place for _, place, _ in told],
+        "row": [row.row for row, _, _ in lines],
+        "p_value": [row.p_value for row, _, _ in lines],
+        "alarm": [row.is_alarm for row, _, _ in lines],
+        "column": [reason.column for _, _, reason in lines],
+        **{
+            name: _of_one_kind([getattr(reason, name) for _, _, reason in lines])
+            for name in ("value", "typical", "low", "high")
+        },
+        "p_value_if_typical": [reason.p_value for _, _, reason in lines],
+        "gain": [reason.gain for _, _, reason in lines],
+        "place": [place for _, place, _ in lines],
     }
 
 
@@ -188,44 +169,33 @@ def _of_one_kind(cells: list[Any]) -> list[Any]:
     return [None if cell is None else str(cell) for cell in cells]
 
 
-def _worth_telling(found: Explanation) -> tuple[list[Any], int]:
-    from rankad.explanations.worth_showing import weighing
-
-    shown = weighing(found)
-    return shown, len(found.reasons) - len(shown)
-
-
-def _headline(found: Explanation) -> str:
-    from rankad._base.wording import percent
-
-    alarm = ""
-    if found.alpha is not None:
-        alarm = f", {'an alarm' if found.is_alarm else 'no alarm'} at {percent(found.alpha)}"
-    row = "A row" if found.row is None else f"Row {found.row:,}"
-    return f"{row}: p-value {_p_value(found.p_value, found.alpha)}{alarm}".replace("\xa0", " ")
+def _told(explanation: Explanation) -> tuple[list[Any], list[str]]:
+    """Return the reasons worth a line, and notes on the other columns and on a change that helps."""
+    reasons = weighing(explanation)
+    more, notes = len(explanation.reasons) - len(reasons), []
+    if more:
+        notes.append(f"{more} more column{'' if more == 1 else 's'} weigh{'s' if more == 1 else ''} less.")
+    if explanation.change is not None:
+        notes.append(_change(explanation.change, explanation.alpha))
+    return reasons, notes
 
 
-def _p_value(p: float, alpha: float | None) -> str:
-    from rankad._base.wording import probability
-
-    return probability(p, alpha)
-
-
-def _more(n: int) -> str:
-    return f"{n} more column{'' if n == 1 else 's'} weigh{'s' if n == 1 else ''} less."
+def _headline(explanation: Explanation) -> str:
+    alpha, alarm = explanation.alpha, ""
+    if alpha is not None:
+        alarm = f", {'an alarm' if explanation.is_alarm else 'no alarm'} at {percent(alpha)}"
+    row = "A row" if explanation.row is None else f"Row {explanation.row:,}"
+    return f"{row}: p-value {probability(explanation.p_value, alpha)}{alarm}".replace("\xa0", " ")
 
 
 def _cells(reason: Reason) -> tuple[str, ...]:
-    return _name(reason.column), _cell(reason.value), _usually(reason), _p_value(reason.p_value, None)
+    return _name(reason.column), _cell(reason.value), _usually(reason), probability(reason.p_value)
 
 
-def _line(found: Explanation) -> tuple[str, ...]:
-    number = "" if found.row is None else f"{found.row:,}"
-    told = number, _p_value(found.p_value, found.alpha), "alarm" if found.is_alarm else ""
-    if not found.reasons:
-        return (*told, "", "", "")
-    first = found.reasons[0]
-    return (*told, _name(first.column), _cell(first.value), _usually(first))
+def _line(row: Explanation) -> tuple[str, ...]:
+    number = "" if row.row is None else f"{row.row:,}"
+    first = _cells(row.reasons[0])[:3] if row.reasons else ("", "", "")
+    return number, probability(row.p_value, row.alpha), "alarm" if row.is_alarm else "", *first
 
 
 def _name(column: Any) -> str:
@@ -234,8 +204,6 @@ def _name(column: Any) -> str:
 
 def _cell(value: Any, digits: int = 4) -> str:
     """Write a cell in one line that a terminal can be given."""
-    from rankad._base.wording import shown
-
     text = shown(value, digits)
     if isinstance(value, Real):
         # The minus sign of keyboards, so that numbers can be copied.
@@ -251,16 +219,13 @@ def _usually(reason: Reason) -> str:
 
 
 def _change(change: Change, alpha: float | None) -> str:
-    from rankad._base.wording import difference
-    from rankad.explanations.worth_showing import MOST_REASONS
-
     moves = []
     for move in change.moves[:MOST_REASONS]:
         before, after = (text.replace("\N{MINUS SIGN}", "-") for text in difference(move.before, move.after))
         moves.append(f"{_name(move.column)}: {_cell(before)} -> {_cell(after)}")
     left = len(change.moves) - len(moves)
     more = f", and {left} more column{'' if left == 1 else 's'} changed" if left else ""
-    return f"Would be normal with {', '.join(moves)}{more} (p-value {_p_value(change.p_value, alpha)})."
+    return f"Would be normal with {', '.join(moves)}{more} (p-value {probability(change.p_value, alpha)})."
 
 
 def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:

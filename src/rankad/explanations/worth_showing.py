@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rankad.explanations.explaining import Explanation, Reason
+    from rankad.explanations.explainer import Explanation, Reason
 
 __all__ = ["MOST_REASONS", "weighing"]
 

@@ -1,4 +1,4 @@
-"""When what is said of rows left out is not to be relied on, so that a split is taken instead."""
+"""Rows that calibration cannot be trusted with: copies, and few places that decide for all rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankad._base.arrays import Floats
-from rankad.stages.copies import count_places
+from rankad._base.arrays import Floats, Ints
+from rankad.stages.copies import count_places, find_repeats
 from rankad.stages.ranks import auto_neighbors
 
 if TYPE_CHECKING:
     from rankad.stages.neighbors import Neighbors
 
-__all__ = ["few_different", "few_places", "is_in_doubt", "most_in_a_place", "warn_of_split"]
+__all__ = [
+    "copies_to_leave_out",
+    "few_different",
+    "few_places",
+    "is_in_doubt",
+    "most_in_a_place",
+    "warn_of_split",
+]
 
 # Half of fewer rows would be too few to train on; of more, chance averages out.
 _FEW_ROWS, _MANY_ROWS = 100, 500
@@ -36,8 +43,8 @@ def most_in_a_place(n: int) -> int:
 def few_places(neighbors: Neighbors) -> str | None:
     """Return why a split is better if rows share places, like copies or rows of tiny clusters; else None.
 
-    Then a few places decide for all rows. On average the rate of false alarms is what it should be, but that
-    of a single fit may be far from it, and farther than its bound says.
+    Then a few places decide for all rows. The mean rate of false alarms is right, but that of a single fit
+    may be farther from it than its bound says.
     """
     n = len(neighbors.indices)
     most = most_in_a_place(n)
@@ -50,15 +57,9 @@ def few_places(neighbors: Neighbors) -> str | None:
 def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
     """Return why a split is better if many rows are nearly all copies of a few; else None.
 
-    What is said of such rows left out differs by more than these few differ from one another, so that the
-    threshold lies below nearly all of them: 1,000 rows of six random bits had 1.6 % false alarms for 10 %.
-    The most frequent row does not count: one that is most of the sample is no alarm.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    neighbors : Neighbors
-        Of every row among the others.
+    Scores of such rows left out differ by more than the few differ from one another, so that the threshold
+    lies below nearly all of them: 1,000 rows of six random bits had 1.6 % false alarms for 10 %. The most
+    frequent row does not count, since a row that is most of the sample is no alarm.
     """
     n = len(rows)
     n_copies = np.count_nonzero(neighbors.distances[:, 0] == 0)
@@ -68,6 +69,27 @@ def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
     if len(times) - 1 > _FEWEST_DIFFERENT * (n - times.max()):
         return None
     return f"only {len(times)} of {n} rows are different"
+
+
+def copies_to_leave_out(rows: Floats, least: int, stacklevel: int) -> Ints:
+    """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
+    repeats = find_repeats(rows)
+    n_left = len(rows) - len(repeats.copies)
+    if not repeats.copies.size:
+        return repeats.copies
+    if n_left < least:
+        raise ValueError(
+            f"X has only {n_left} different rows, each several times; at least {least} different ones "
+            f"are needed. Did a join repeat them? Fit on more rows."
+        )
+    warnings.warn(
+        f"{repeats.n_repeated} of {n_left} different rows come more than once, and more regularly than "
+        f"independent rows would: did a join repeat them? Each was used once; {len(repeats.copies)} "
+        f"copies were left out. Drop repeated rows before fitting.",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+    return repeats.copies
 
 
 def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:

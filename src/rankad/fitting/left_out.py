@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankad._base.arrays import Floats
+from rankad._base.arrays import Floats, Ints
 from rankad._base.progress import Progress
-from rankad._base.threads import made_once
+from rankad._base.threads import cached_property
 from rankad.fitting import sizes
 from rankad.fitting.parts import ALIKE_UNITS, MixturePlan, near_left_out, within_range
 from rankad.fitting.ranker import KnownNeighbors, PreparedRows
@@ -37,23 +37,15 @@ class KernelLeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Training rows, scored by parts made without them.
-
-    Attributes
-    ----------
-    task : FitTask
-    chosen : Chosen
-    kernel : KernelScorer
-        The final one.
-    """
+    """Training rows, scored by parts made without them; `kernel` is the final scorer."""
 
     task: FitTask
     chosen: Chosen
     kernel: KernelScorer
 
-    @made_once
+    @cached_property
     def neighbors(self) -> Neighbors:
-        """The neighbours of all training rows, of which fits that leave rows out take theirs."""
+        """The neighbours of all training rows, from which fits that leave rows out take theirs."""
         rows = self.chosen.view.rows
         # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
         many = min(sizes.KNOWN_NEIGHBORS * self.task.recipe.k, len(rows) - 1)
@@ -62,26 +54,24 @@ class LeftOut:
     def by_kernel(self) -> KernelLeftOut:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
-        What the folds have in common with the final ranker are a few things chosen from all rows: the kind of
-        scaling, K, the weight of the pairs, the bandwidth where columns are scaled alike (else its multiple),
-        and, for columns in which their bandwidths are alike, the unit of distances to landmarks: so equally
+        The folds share with the final ranker what was chosen from all rows: the kind of scaling, K, the
+        weight of the pairs, and the bandwidth where columns are scaled alike (else its multiple). For columns
+        in which the bandwidths are alike, they also share the unit of distances to landmarks, so that equally
         far is equally far in every fold.
         """
         task, kernel, known = self.task, self.kernel, self.neighbors
         view, rows = self.chosen.view, task.rows
         # Rows of large folds might have fewer than K others in a half.
-        few = task.fuses and not task.cross_fits and sizes.UNIT_FOLDS * task.recipe.k < len(rows)
+        few = task.plan.fuses and not task.cross_fits and sizes.UNIT_FOLDS * task.recipe.k < len(rows)
         parts = task.deal(sizes.UNIT_FOLDS if few else sizes.CALIBRATION_FOLDS)
         progress = Progress("calibration", len(parts), task.plan.verbose)
+        converged: list[bool] = []
 
-        def score_fold(fold: int) -> KernelLeftOut:
-            held = parts[fold]
-            recipe = task.recipe.for_share(1 - len(held) / len(rows))
-            kept = np.delete(np.arange(len(rows)), held)
+        def score_fold(kept: Ints, held: Ints) -> Floats:
             # The final seed, so that landmarks are drawn alike. (Halves are not; they average out.)
             prepared = PreparedRows(
                 rows[kept],
-                recipe,
+                task.recipe.for_share(1 - len(held) / len(rows)),
                 task.train_seed,
                 view.name,
                 KnownNeighbors(known, view.scaling.scale, kept),
@@ -90,7 +80,7 @@ class LeftOut:
             alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= ALIKE_UNITS
             sigma = self.chosen.sigma if alike else self.chosen.bandwidth.sigma(prepared.unit)
             scorer, solution = prepared.solve(sigma, [self.chosen.weight], task.scratch)[0]
-            # Of very many columns, this is several copies of the rows.
+            # With very many columns, this is several copies of the rows.
             del prepared
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=kernel.single)
@@ -100,23 +90,20 @@ class LeftOut:
             if task.plan.far_field:
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
                 scores -= ColumnRanges.of(rows[kept]).excess(rows[held])
+            converged.append(solution.converged)
             progress.advance()
-            return KernelLeftOut(scores, solution.converged)
+            return scores
 
-        of_folds = task.in_parallel(score_fold, len(parts))
-        scores = np.empty(len(rows))
-        for held, fold in zip(parts, of_folds, strict=True):
-            scores[held] = fold.scores
+        scores = task.score_folds(parts, score_fold)
         progress.finish()
-        return KernelLeftOut(scores, all(fold.converged for fold in of_folds))
+        return KernelLeftOut(scores, all(converged))
 
     def by_near_field(self, near: NearField) -> Floats:
         """Return how near training rows are to those outside their fold."""
-        rows, parts = self.task.rows, self.task.deal(sizes.CALIBRATION_FOLDS)
-        of_folds = self.task.in_parallel(lambda fold: near_left_out(rows, parts[fold], near.unit), len(parts))
-        scores = np.empty(len(rows))
-        scores[np.concatenate(parts)] = np.concatenate(of_folds)
-        return scores
+        rows = self.task.rows
+        return self.task.score_folds(
+            self.task.deal(sizes.CALIBRATION_FOLDS), lambda kept, held: near_left_out(rows, held, near.unit)
+        )
 
     def by_mixture(self, plan: MixturePlan, mixture: GaussianMixture) -> Floats:
         """Return how likely training rows are by mixtures of the rows outside their fold.
@@ -127,13 +114,17 @@ class LeftOut:
         """
         rows = self.task.rows
         many = len(rows) >= sizes.MIXTURE_OF_MANY
-        parts = self.task.deal(sizes.MIXTURE_FOLDS if many else sizes.CALIBRATION_FOLDS)
-        scores = plan.left_out(rows, parts, self.task.in_parallel)
         unit = fit_scaling(rows, "standard").scale
-        for held in parts:
-            others = np.delete(rows, held, axis=0)
+
+        def score_fold(kept: Ints, held: Ints) -> Floats:
+            others = rows[kept]
+            scores = plan.fit(others, kept, len(rows)).score(rows[held])
             shift = np.abs(np.log(fit_scaling(others, "standard", len(rows)).scale / unit))
-            inside = held[within_range(rows[held], others, shift > _OTHER_UNIT)]
-            if inside.size and shift.max() > _OTHER_UNIT:
-                scores[inside] = mixture.score(rows[inside])
-        return scores
+            if shift.max() > _OTHER_UNIT:
+                inside = within_range(rows[held], others, shift > _OTHER_UNIT)
+                scores[inside] = mixture.score(rows[held[inside]])
+            return scores
+
+        return self.task.score_folds(
+            self.task.deal(sizes.MIXTURE_FOLDS if many else sizes.CALIBRATION_FOLDS), score_fold
+        )

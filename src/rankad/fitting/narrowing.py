@@ -23,18 +23,9 @@ _ROUNDING = 1e-12
 
 
 class Narrowed(NamedTuple):
-    """Scaled rows in few columns.
+    """Scaled rows in few columns: the directions that they span, and last the distance from these, zero.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, r + 1)
-        Along the directions that they span, and, in the last column, the distance from these: zero.
-    scaling : Scaling
-        How the columns were scaled first.
-    center : ndarray of shape (d,)
-        The mean of the scaled rows.
-    weights : ndarray of shape (n, r)
-        Products with the scaled rows, less the center, times these are coordinates.
+    `center` is the mean of the scaled rows. Products with the centred rows, times `weights`, are coordinates.
     """
 
     rows: Floats
@@ -49,13 +40,7 @@ class Narrowed(NamedTuple):
 
 
 def narrowed(rows: Floats, scaling: Scaling) -> Narrowed:
-    """Return rows in few columns, at the distances that they have once they are scaled.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    scaling : Scaling
-    """
+    """Return rows in few columns, at the distances that they have once they are scaled."""
     n, d = rows.shape
     found = Narrowed(rows, scaling, np.zeros(d), np.zeros((n, 0)))
     products = np.zeros((n, n))
@@ -77,14 +62,7 @@ def narrow_others(
 ) -> list[Floats]:
     """Return n other rows in the few columns of each of several views of the same rows.
 
-    Parameters
-    ----------
-    found : sequence of Narrowed
-    rows : ndarray of shape (n_rows, d)
-        What they were made of.
-    draw : callable
-        Gets a range of columns and returns these of the other rows, of shape (n, columns).
-    n : int
+    ``draw(columns)`` returns a range of columns of the other rows.
     """
     products = [np.zeros((n, len(rows))) for _ in found]
     squares = [np.zeros(n) for _ in found]

@@ -27,13 +27,8 @@ class OwnScores(NamedTuple):
 def own_p_values(scores: Floats) -> Floats:
     """Return the p-value of each row among all rows of the table: the share of them that score no higher.
 
-    Never do more than a share alpha of all rows have ``p <= alpha``, however the scores were made: a row
-    drawn at random from the table has such a p-value with probability alpha at most, exactly. Rows of one law
-    are treated alike but for chance (which fold they are in), so that each has it with about that
-    probability. Anomalies take the first places as far as they are found, and leave fewer of them to others.
+    At most a share alpha of all rows have ``p <= alpha``, however the scores were made.
 
-    Examples
-    --------
     >>> own_p_values(np.array([0.3, 0.1, 0.9, 0.3]))
     array([0.75, 0.25, 1.  , 0.75])
     """
@@ -51,31 +46,9 @@ def with_suspects(
     """Let suspects calibrate in the proportion that they have among all rows, in the place of others.
 
     They did not train, so their scores are as fresh as those of rows left out. Without them, normal rows as
-    far out as they are would all be alarms.
+    far out as they are would all be alarms. `which` says which row each calibration score is of; both are
+    returned with as many scores as before.
 
-    Parameters
-    ----------
-    calibration : Calibration
-        Of rows that are not suspects.
-    which : ndarray of int
-        Which row each of its scores is of.
-    scores : ndarray of shape (n_suspects,)
-        Of the suspects.
-    suspects : ndarray of int, shape (n_suspects,)
-        Which rows they are.
-    share : float
-        Of the suspects among all rows.
-    rng : Generator
-        Draws which rows make way for which suspects.
-
-    Returns
-    -------
-    calibration : Calibration
-        Of as many scores.
-    which : ndarray of int
-
-    Examples
-    --------
     >>> nominal, suspects = Calibration.from_scores(np.arange(8.0), "cross-fit"), np.array([3, 9])
     >>> rng = np.random.default_rng(0)
     >>> made, _ = with_suspects(nominal, np.arange(8), np.array([-2.0, -1.0]), suspects, 0.2, rng)

@@ -6,7 +6,6 @@ rows outside a fold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +32,9 @@ _ROWS_A_COLUMN = 4
 def near_unit(rows: Floats, n_all: int | None = None) -> Floats:
     """Return the unit of each column by which nominal rows are near, of shape (d,).
 
-    The geometric mean of its standard deviation and its range. Divided by the one, columns vary alike;
-    divided by the other, those with long tails or rare values have less say. Which is right is not known, and
-    this is never far from either. Of a column that does not vary, as if one of the rows had differed.
+    The geometric mean of standard deviation and range: columns vary alike by the one, and those with long
+    tails or rare values have less say by the other. For a constant column, as if one of the rows had
+    differed.
     """
     low, high = rows.min(axis=0), rows.max(axis=0)
     ranges = np.where(high > low, high - low, notable_change(low))
@@ -43,18 +42,11 @@ def near_unit(rows: Floats, n_all: int | None = None) -> Floats:
 
 
 def near_left_out(rows: Floats, held: Ints, unit: Floats) -> Floats:
-    """Return how near each of some rows is to the others, held ones not among them.
+    """Return how near each of the held rows is to the others.
 
-    In the unit of the others: a row must not stretch the unit which it is measured in. But where that is far
-    from the unit of all rows, because of a wild row that is left out too, the unit of all rows is right for
-    those within the range of the others.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    held : ndarray of int
-    unit : ndarray of shape (d,)
-        `near_unit` of all rows.
+    In the unit of the others: a row must not stretch the unit it is measured in. But where that is far from
+    `unit`, that of all rows, because an outlier is held too, the latter is right for rows within the range of
+    the others.
     """
     others, here = np.delete(rows, held, axis=0), rows[held]
     own = near_unit(others, len(rows))
@@ -74,15 +66,7 @@ def within_range(rows: Floats, others: Floats, columns: Bools) -> Bools:
 
 
 class MixturePlan(NamedTuple):
-    """How a mixture is made, whichever the rows.
-
-    Attributes
-    ----------
-    n_gaussians : int
-        Zero for none.
-    seed : int
-        Draws the first centers; the same for all folds, so that they are drawn alike.
-    """
+    """How a mixture is made, whichever the rows: no Gaussians for none; all folds draw by the same seed."""
 
     n_gaussians: int
     seed: int
@@ -91,8 +75,7 @@ class MixturePlan(NamedTuple):
     def of(cls, most: int, rows: Floats, seed: int) -> MixturePlan:
         """Plan a mixture of `most` Gaussians, or fewer: for rows that are few, or columns that are many.
 
-        None where there are fewer than four rows for every column: no covariance can be told from those, and
-        what is said of rows left out depends on every row.
+        None with fewer than four rows for every column: too few to estimate a covariance.
         """
         n, d = rows.shape
         affordable = int(_MOST_WORK / (max(n, d) * d**2))
@@ -101,18 +84,11 @@ class MixturePlan(NamedTuple):
         return cls(min(n_gaussians(most, n), affordable), seed)
 
     def fit(self, rows: Floats, names: Ints, n_all: int | None = None) -> GaussianMixture:
-        """Fit the mixture, in units of rows as they come, with a median score of zero on its own rows.
+        """Fit the mixture in units of the rows, with a median score of zero on them.
 
-        How large densities are in general depends on how well the Gaussians happen to fit. Only relative to
-        the median row do mixtures of nearly the same rows say the same.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-        names : ndarray of int, shape (n,)
-            What is drawn for a row goes by its name.
-        n_all : int, optional
-            How many rows there are in all, where some are left out.
+        How large densities are depends on how well the Gaussians happen to fit; only relative to the median
+        row do mixtures of nearly the same rows agree. What is drawn for a row goes by its name; `n_all`
+        counts the rows left out too.
         """
         scaling = fit_scaling(rows, "standard", n_all)
         scaled = scaling.apply(rows)
@@ -120,15 +96,3 @@ class MixturePlan(NamedTuple):
         owners = nearest_neighbors(centers, 1, scaled).indices[:, 0]
         mixture = fit_mixture(scaled, owners).in_units(*scaling)
         return mixture.relative_to(rows[:: -(-len(rows) // _MEDIAN_ROWS)])
-
-    def left_out(self, rows: Floats, parts: list[Ints], in_parallel: Callable[..., list[Floats]]) -> Floats:
-        """Return what mixtures made without a part of the rows say of these, part by part."""
-
-        def of_part(number: int) -> Floats:
-            held = parts[number]
-            kept = np.delete(np.arange(len(rows)), held)
-            return self.fit(rows[kept], kept, len(rows)).score(rows[held])
-
-        scores = np.empty(len(rows))
-        scores[np.concatenate(parts)] = np.concatenate(in_parallel(of_part, len(parts)))
-        return scores

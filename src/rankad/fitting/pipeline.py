@@ -37,24 +37,24 @@ _MOST_LOST = 0.2
 
 
 class Fitted(NamedTuple):
-    """What a fit makes.
+    """A model, and what only the fit knows.
 
-    Attributes
-    ----------
-    model : RankModel
-    calibrating_rows : ndarray of int
-        Which row each of the model's nominal scores is of.
-    left_out : ndarray of shape (n_training,) or None
-        The scores of training rows by models made without them; None for ranks in sample, where very many
-        rows have a reference (which folds have not), and where nobody asked for them.
-    doubt : str or None
-        Why the calibration is not to be relied on, if so.
+    `calibrating_rows` says which row each calibration score is of; `left_out` are the scores of training rows
+    by models made without them (None for in-sample ranks, with reference rows, and if not needed); `doubt`
+    says why the calibration cannot be trusted, if so.
     """
 
     model: RankModel
     calibrating_rows: Ints
     left_out: Floats | None
     doubt: str | None
+
+    def scores_of(self, rows: Floats, n_jobs: int | None) -> Floats:
+        """Score the rows that the model was fitted on, each by models that had not seen it."""
+        scores = self.model.scorer.score(rows, n_jobs=n_jobs)
+        if self.left_out is not None:
+            scores[self.model.training_rows] = self.left_out
+        return scores
 
 
 class _Scoring(NamedTuple):
@@ -66,52 +66,37 @@ class _Scoring(NamedTuple):
 
 
 def fit_model(
-    plan: Plan,
-    rows: Floats,
-    calibration: str,
-    entropy: Ints,
-    *,
-    always_alike: bool = False,
-    judging: bool = False,
+    plan: Plan, rows: Floats, entropy: Ints, *, any_seed: bool = False, judging: bool = False
 ) -> Fitted:
     """Fit a model to nominal rows.
 
-    Parameters
-    ----------
-    plan : Plan
-    rows : ndarray of shape (n, d)
-    calibration : {"cross-fit", "split", "in-sample"}
-    entropy : ndarray of int
-        The seed.
-    always_alike : bool
-        Whether to draw the same training rows whatever the seed: for a split that nobody asked for, since a
-        seed is not to decide about alarms.
-    judging : bool
-        Whether the scores of training rows left out are wanted whatever the calibration.
+    With `any_seed`, the same training rows are drawn whatever the seed: for a split that was not asked for,
+    since the seed must not decide about alarms. With `judging`, the scores of training rows left out are
+    wanted whatever the calibration.
     """
-    task = FitTask.of(plan, rows, calibration, entropy, always_alike=always_alike)
+    task, in_sample = FitTask.of(plan, rows, entropy, any_seed=any_seed), plan.calibration == "in-sample"
     chosen = choose(task)
     ranges = ColumnRanges.of(task.rows)
     kernel = _in_units_of_rows(chosen, ranges)
     # The theorem for in-sample ranks is about g itself, not about g rounded.
-    kernel = kernel if calibration == "in-sample" else kernel.quickest()
+    kernel = kernel if in_sample else kernel.quickest()
     left_out = LeftOut(task, chosen, kernel)
-    scoring = _fuse(task, kernel, left_out) if task.fuses else _Scoring(FusedScorer(kernel), None, True)
-    wanted = task.cross_fits or (judging and calibration != "in-sample" and task.reference is None)
+    scoring = _fuse(task, kernel, left_out) if plan.fuses else _Scoring(FusedScorer(kernel), None, True)
+    wanted = task.cross_fits or (judging and not in_sample and task.reference is None)
     if wanted and scoring.left_out is None:
         scores, converged = left_out.by_kernel()
         scoring = scoring._replace(left_out=scores, converged=converged)
     scorer, doubt, calibrating = scoring.scorer, None, []
     if len(task.free):
         calibrating.append(scorer.score(task.free, n_jobs=plan.n_jobs))
-    if calibration == "in-sample" or task.cross_fits:
+    if in_sample or task.cross_fits:
         own = scorer.score(task.rows, n_jobs=plan.n_jobs)
         if task.cross_fits:
             assert scoring.left_out is not None
             own, doubt = _cross_fitted(task, chosen, scoring, own, left_out.neighbors)
         calibrating.append(own)
     scores = np.concatenate(calibrating)
-    kind: Kind = calibration if calibration == "in-sample" or task.cross_fits else "split"  # type: ignore[assignment]
+    kind: Kind = "in-sample" if in_sample else "cross-fit" if task.cross_fits else "split"
     relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
     fixed = task.scalings == (None,) and not relative and not plan.far_field
     solution, prepared = chosen.ranker.solution, chosen.view.prepared
@@ -196,12 +181,12 @@ def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
 def _cross_fitted(
     task: FitTask, chosen: Chosen, scoring: _Scoring, own: Floats, neighbors: Neighbors
 ) -> tuple[Floats, str | None]:
-    """Return the scores that training rows calibrate with, and why they are not to be relied on, if so.
+    """Return the scores that training rows calibrate with, and why they cannot be trusted, if so.
 
-    Rows that a score cannot tell from others form a plateau, on which scores left out differ by next to
-    nothing. The final plateau might lie below all of them, and every row to come that lies on it would be an
-    alarm. So such a row calibrates with no more than its own final score: one that the kernel cannot tell
-    from another, or of which parts that vote say nearly the same.
+    Rows that a score cannot tell from others form a plateau, where left-out scores differ by next to nothing.
+    The final plateau might lie below them all, and every new row on it would be an alarm. So a row that the
+    kernel cannot tell from another, or on which the parts nearly agree, calibrates with no more than its own
+    final score.
     """
     assert scoring.left_out is not None
     said, n_parts = scoring.left_out, scoring.scorer.n_parts
@@ -213,12 +198,11 @@ def _cross_fitted(
 
 
 def _doubt(task: FitTask, n_parts: int, own: Floats, left_out: Floats, neighbors: Neighbors) -> str | None:
-    """Compare what the final ranker says of training rows with what was said of them left out.
+    """Compare the final scores of training rows with their scores left out.
 
-    Cross-fitted scores have the right mean rate of false alarms, but where the ranker is alone and
-    follows single rows the rate of one fit may be far from it: what it says of the gaps between so few
-    rows depends on which rows they happen to be, and so does what is said of rows left out. Of many, that
-    averages out, and so it does over several parts. Where rows share a few places, these decide for all.
+    Where RankSVM is alone and follows single rows, the rate of one fit may be far from alpha, though the mean
+    over fits is right. It averages out over many rows, and over several parts. Where rows share a few places,
+    these decide for all.
     """
     n = len(own)
     if not task.can_be_split:

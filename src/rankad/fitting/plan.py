@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankad._base.checks import check_choice, is_count
+from rankad._base.checks import check_choice, check_run, check_share, check_unit, is_count, resolve_neighbors
+from rankad.fitting import sizes
+from rankad.stages.levels import resolve_cuts
 from rankad.stages.selection import PAPER_C, PAPER_MULTIPLES
 
-__all__ = ["Bandwidth", "Plan", "resolve_C", "resolve_bandwidths", "resolve_landmarks", "resolve_scalings"]
+__all__ = ["AUTO_MULTIPLES", "AUTO_SCALINGS", "Bandwidth", "Plan", "resolve_bandwidths"]
 
 # What bandwidth="auto" tries, in multiples of D_K.
 AUTO_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -33,24 +35,10 @@ class Bandwidth(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """RankAD's parameters as a fit reads them, checked.
+    """RankAD's parameters, checked, as a fit reads them.
 
-    Attributes
-    ----------
-    scalings : tuple of str or None
-        The candidates; so are `bandwidths` and `C`, which is None for "auto".
-    k : int or None
-        K of the neighbour graph; None for "auto".
-    cuts : tuple of float
-        Where ranks are cut into levels.
-    landmark_method : {"kmeans", "random"}
-    n_landmarks : int
-    far_field, near_field : bool
-    n_components : int
-        Gaussians in the mixture; 0 for none.
-    selection : {"contrast", "shuffled", "disagreement"}
-    n_jobs : int or None
-    verbose : bool
+    `scalings`, `bandwidths` and `C` are the candidates to select from; `C` and `k` are None for "auto", and
+    `trim` is the share of suspects, or "auto".
     """
 
     scalings: tuple[str | None, ...]
@@ -64,13 +52,70 @@ class Plan(NamedTuple):
     near_field: bool
     n_components: int
     selection: str
+    calibration: str
+    trim: float | str
+    random_state: Any
     n_jobs: int | None
     verbose: bool
+
+    @classmethod
+    def of(cls, detector: Any) -> Plan:
+        """Read the parameters of a RankAD; each is checked before any work is done."""
+        check_unit("alpha", detector.alpha)
+        if not (isinstance(detector.trim, str) and detector.trim == "auto"):
+            check_share("trim", detector.trim, "'auto' or ")
+        for flag in ("far_field", "near_field", "verbose"):
+            check_choice(flag, getattr(detector, flag), (True, False))
+        if not is_count(detector.n_components) or detector.n_components < 0:
+            raise ValueError(
+                f"n_components must be an integer >= 0 (0 for no mixture), got {detector.n_components!r}."
+            )
+        check_choice("selection", detector.selection, ("contrast", "shuffled", "disagreement"))
+        check_choice("calibration", detector.calibration, ("cross-fit", "split", "in-sample"))
+        check_run(detector.random_state, detector.n_jobs)
+        landmark_method, n_landmarks = _resolve_landmarks(detector.landmarks)
+        return cls(
+            scalings=_resolve_scalings(detector.scaling),
+            k=resolve_neighbors(detector.n_neighbors),
+            cuts=resolve_cuts(detector.n_levels),
+            bandwidths=resolve_bandwidths(detector.bandwidth),
+            C=_resolve_C(detector.C),
+            landmark_method=landmark_method,
+            n_landmarks=n_landmarks,
+            far_field=bool(detector.far_field),
+            near_field=bool(detector.near_field),
+            n_components=int(detector.n_components),
+            selection=detector.selection,
+            calibration=detector.calibration,
+            trim=detector.trim,
+            random_state=detector.random_state,
+            n_jobs=detector.n_jobs,
+            verbose=bool(detector.verbose),
+        )
 
     @property
     def n_trials(self) -> int:
         """How many triples of scaling, bandwidth and C there are to choose from."""
         return len(self.scalings) * len(self.bandwidths) * len(self.C or [None])
+
+    @property
+    def fuses(self) -> bool:
+        """Whether there are parts beside RankSVM; the theorem for in-sample ranks is about g alone."""
+        return (self.near_field or self.n_components > 0) and self.calibration != "in-sample"
+
+    def n_selection_folds(self, n_training: int) -> int:
+        """Return how many folds selection takes."""
+        return 4 if self.selection == "disagreement" or n_training < sizes.SELECTION_OF_FEW else 2
+
+    def smallest_fold(self, n_training: int) -> int:
+        """Return how many of the training rows the smallest training fold has."""
+        if self.n_trials > 1:
+            n_folds = self.n_selection_folds(n_training)
+        elif self.calibration == "cross-fit" or self.fuses:
+            n_folds = min(n_training, sizes.CALIBRATION_FOLDS)
+        else:
+            return n_training
+        return n_training + -n_training // n_folds
 
 
 def _is_sequence(value: Any) -> bool:
@@ -81,7 +126,7 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
 
 
-def resolve_scalings(given: Any) -> tuple[str | None, ...]:
+def _resolve_scalings(given: Any) -> tuple[str | None, ...]:
     """Read `scaling`: the candidates."""
     check_choice("scaling", given, ("auto", *AUTO_SCALINGS))
     return AUTO_SCALINGS if given == "auto" else (given,)
@@ -93,7 +138,7 @@ def resolve_bandwidths(given: Any) -> list[Bandwidth]:
         multiples = AUTO_MULTIPLES if given == "auto" else PAPER_MULTIPLES
         return [Bandwidth(multiple, True) for multiple in multiples]
     several = list(given) if _is_sequence(given) else [given]
-    found = []
+    bandwidths = []
     for value in several:
         if isinstance(value, str) and value.endswith("D_K"):
             try:
@@ -101,21 +146,21 @@ def resolve_bandwidths(given: Any) -> list[Bandwidth]:
             except ValueError:
                 multiple = np.nan
             if _is_positive(multiple):
-                found.append(Bandwidth(multiple, True))
+                bandwidths.append(Bandwidth(multiple, True))
                 continue
         elif _is_positive(value):
-            found.append(Bandwidth(float(value), False))
+            bandwidths.append(Bandwidth(float(value), False))
             continue
         raise ValueError(
             f"bandwidth must be 'auto', 'paper', a number > 0, a multiple such as '0.5 D_K', or a sequence "
             f"of the last two; got {value!r}."
         )
-    if not found:
+    if not bandwidths:
         raise ValueError("bandwidth must not be an empty sequence; pass 'auto' or at least one value.")
-    return found
+    return bandwidths
 
 
-def resolve_C(given: Any) -> list[float] | None:
+def _resolve_C(given: Any) -> list[float] | None:
     """Read `C`: the candidates, ascending; None for "auto", which depends on the number of rows."""
     if isinstance(given, str) and given == "auto":
         return None
@@ -130,7 +175,7 @@ def resolve_C(given: Any) -> list[float] | None:
     return sorted(float(value) for value in several)
 
 
-def resolve_landmarks(given: Any) -> tuple[str, int]:
+def _resolve_landmarks(given: Any) -> tuple[str, int]:
     """Read `landmarks`: how they are chosen and how many."""
     if isinstance(given, str) and given == "all":
         return "kmeans", _ALL

@@ -15,7 +15,7 @@ from numpy.random import SeedSequence
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.scratch import Scratch
-from rankad._base.threads import made_once
+from rankad._base.threads import cached_property
 from rankad.scorers.kernel import KernelScorer
 from rankad.stages.kernels import KernelMap, choose_landmarks
 from rankad.stages.levels import quantize
@@ -62,17 +62,7 @@ class Recipe:
 
 
 class KnownNeighbors(NamedTuple):
-    """The neighbours of more rows than are to be ranked.
-
-    Attributes
-    ----------
-    neighbors : Neighbors
-        Of every row among all rows.
-    scale : ndarray of shape (d,)
-        The units that those distances are measured in.
-    kept : ndarray of int
-        Which of all rows are to be ranked.
-    """
+    """The neighbours of more rows than are to be ranked, the units of their distances, and which rows are."""
 
     neighbors: Neighbors
     scale: Floats
@@ -87,33 +77,14 @@ class FittedRanker(NamedTuple):
 
 
 class PreparedRows:
-    """Training rows with everything that no bandwidth and no C can change, made when it is asked for.
+    """Training rows with everything that does not depend on bandwidth and C, made when it is asked for.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    recipe : Recipe
-    seed : SeedSequence
-    scaling : {"standard", "robust"} or None
-        A scaling to learn from these very rows.
-    known : KnownNeighbors, optional
-        The neighbours of more rows than these. With the same seed, their landmarks are drawn alike.
-    reference : ndarray of shape (m, d), optional
-        Other rows, among which neighbours are looked for to rank these, and some of which take part in
-        choosing landmarks; without, neighbours are looked for in random halves of these.
-    density : ndarray of shape (n,), optional
-        What to rank these rows by, where that is known: `density` of more rows than these.
-    n_jobs : int, optional
-        Threads that look for neighbours.
-    unit : float, optional
-        ``D_K``, where that is known and there is a reference.
-
-    Attributes
-    ----------
-    unit : float
-        ``D_K``, the mean distance to the K nearest neighbours; 1 if that is zero. With a far field, no row
-        counts for more than twenty times the median row. With a reference, or where
-        the density is known, of every so many-th row: a thousand or more.
+    `scaling` is learned from these rows. `known` are the neighbours of more rows than these; with the same
+    seed, landmarks are drawn alike. With a `reference`, neighbours are looked for among those rows, some of
+    which take part in choosing landmarks; without, in random halves of the rows. `density` is what to rank
+    the rows by, where it is known. `unit` is ``D_K``, the mean distance to the K nearest neighbours (1 if
+    that is zero); with a far field, no row counts for more than twenty times the median row. With a reference
+    or a known density it is estimated from a strided subset.
     """
 
     def __init__(
@@ -176,7 +147,7 @@ class PreparedRows:
             return 1.0
         return float(np.minimum(by_row, _MOST_SAY * np.median(apart)).mean())
 
-    @made_once
+    @cached_property
     def density(self) -> Floats | None:
         """Minus the mean distance to the K nearest of the reference rows; None without such rows."""
         return self._density if self._reference is None else self._find_density(self._rows, self._n_jobs)
@@ -193,7 +164,7 @@ class PreparedRows:
         distances = nearest_neighbors(self._reference, k, rows, n_jobs=n_jobs).distances
         return -knn_statistic(distances, k, "mean")
 
-    @made_once
+    @cached_property
     def ranks(self) -> Floats:
         """The ranks of the rows: by their density, or by what they have in random halves of themselves."""
         if self.density is not None:
@@ -202,12 +173,12 @@ class PreparedRows:
         halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
         return resampled_ranks(-split_means(self._rows, k, halves, self._neighbors), halves)
 
-    @made_once
+    @cached_property
     def levels(self) -> Ints:
         """The levels of the ranks."""
         return quantize(self.ranks, self._recipe.cuts)
 
-    @made_once
+    @cached_property
     def _loss(self) -> PairLoss:
         far_weight = FAR_SHARE * len(self._rows) if self._recipe.far_field else 0.0
         return PairLoss(self.levels, far_weight=far_weight)
@@ -217,7 +188,7 @@ class PreparedRows:
         """Pairs in the loss, the point at infinity included."""
         return self._loss.n_pairs
 
-    @made_once
+    @cached_property
     def _map(self) -> KernelMap:
         rows, names = self._rows, self._names
         if self._reference is not None and self._recipe.n_landmarks < len(rows):
@@ -229,7 +200,7 @@ class PreparedRows:
         )
         return KernelMap(self._rows, landmarks)
 
-    @made_once
+    @cached_property
     def _landmarks(self) -> Floats:
         """The landmarks in the units of the rows as they came."""
         if not self._is_scaled:

@@ -13,7 +13,7 @@ from rankad.fitting import sizes
 from rankad.fitting.narrowing import Narrowed, narrow_others, narrowed, shuffled_cells
 from rankad.fitting.plan import Bandwidth
 from rankad.fitting.ranker import FittedRanker, PreparedRows, Recipe
-from rankad.fitting.task import FitTask, n_selection_folds
+from rankad.fitting.task import FitTask
 from rankad.scorers.kernel import KernelScorer
 from rankad.stages.levels import disagreement
 from rankad.stages.scaling import Scaling, fit_scaling
@@ -59,21 +59,10 @@ class View(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The choice made, and the ranker of all training rows that it makes.
+    """The choice made, and the ranker of all training rows, scaled as chosen, that it makes.
 
-    Attributes
-    ----------
-    view : View
-        The training rows, scaled as chosen.
-    bandwidth : Bandwidth
-    sigma : float
-    C : float
-    weight : float
-        C times the number of pairs: what folds have in common.
-    ranker : FittedRanker
-        Of scaled rows.
-    selection : SelectionTable or None
-        All that was tried; None where there was nothing to select.
+    `weight` is C times the number of pairs, which folds share. `selection` is None where there was nothing to
+    select.
     """
 
     view: View
@@ -139,7 +128,7 @@ def _select(
             "selection='shuffled' needs at least two columns: one column shuffled is itself. X has 1 "
             "feature; pass selection='contrast'."
         )
-    n_folds = n_selection_folds(task.plan, len(rows))
+    n_folds = task.plan.n_selection_folds(len(rows))
     deal, *seeds = task.select_seed.spawn(1 + n_folds)
     fold_seeds = [seed.spawn(2) for seed in seeds]
     parts = folds(len(rows), n_folds, np.random.default_rng(deal))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# Fewer different rows than this are too few to fit on.
+LEAST_ROWS = 8
 # Training takes at most this many rows, drawn at random; the others calibrate.
 MAX_TRAINING_ROWS = 5_000
 # Where there are this many times as many other rows, half of those at most serve as reference: training rows

@@ -18,7 +18,7 @@ from rankad.stages.ranks import auto_neighbors
 from rankad.stages.scaling import alike_in_spread
 from rankad.stages.selection import folds
 
-__all__ = ["DrawnRows", "FitTask", "n_selection_folds"]
+__all__ = ["DrawnRows", "FitTask"]
 
 T = TypeVar("T")
 
@@ -33,28 +33,12 @@ class DrawnRows(NamedTuple):
 
 @dataclass(frozen=True)
 class FitTask:
-    """One fit.
+    """One fit: the rows that train, rank them (None where they rank one another), and only calibrate.
 
-    Attributes
-    ----------
-    plan : Plan
-    calibration : {"cross-fit", "split", "in-sample"}
-    drawn : DrawnRows
-    rows : ndarray of shape (n_training, d)
-        The rows that train.
-    reference : ndarray of shape (n_reference, d) or None
-        Rows that rank them; None where training rows rank one another.
-    free : ndarray of shape (n_free, d)
-        Rows that only calibrate.
-    scalings : tuple of str or None
-        The candidates, the plainest first.
-    recipe : Recipe
-    train_seed, select_seed, mixture_seed : SeedSequence
-    scratch : Scratch
+    `scalings` are the candidates, the plainest first.
     """
 
     plan: Plan
-    calibration: str
     drawn: DrawnRows
     rows: Floats
     reference: Floats | None
@@ -67,50 +51,37 @@ class FitTask:
     scratch: Scratch = field(default_factory=Scratch)
 
     @classmethod
-    def of(
-        cls, plan: Plan, rows: Floats, calibration: str, entropy: Ints, *, always_alike: bool = False
-    ) -> FitTask:
-        """Draw which rows train; the same rows whatever the seed where `always_alike`."""
+    def of(cls, plan: Plan, rows: Floats, entropy: Ints, *, any_seed: bool = False) -> FitTask:
+        """Draw which rows train; with `any_seed`, the same rows whatever the seed."""
         seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
         draw_seed, train_seed, select_seed, mixture_seed = seeds
         n = len(rows)
-        wanted = (n + 1) // 2 if calibration == "split" else n
+        wanted = (n + 1) // 2 if plan.calibration == "split" else n
         n_training = min(wanted, sizes.MAX_TRAINING_ROWS)
-        n_reference = _n_reference(plan, calibration, n - n_training, n_training, rows.shape[1])
-        order = np.random.default_rng(0 if always_alike else draw_seed).permutation(n)
+        n_reference = _n_reference(plan, n - n_training, n_training, rows.shape[1])
+        order = np.random.default_rng(0 if any_seed else draw_seed).permutation(n)
         drawn = DrawnRows(*map(np.sort, np.split(order, [n_training, n_training + n_reference])))
         training = rows[drawn.training]
-        # The plainest is none where the columns are alike already.
+        # Where the columns have similar spreads, no scaling is the plainest.
         alike = alike_in_spread(training)
+        k = _neighbors(plan, n_training)
         return cls(
             plan,
-            calibration,
             drawn,
             training,
             rows[drawn.reference] if n_reference else None,
             rows[drawn.free],
             tuple(sorted(plan.scalings, key=lambda scaling: (scaling is None) != alike)),
-            Recipe(
-                _neighbors(plan, calibration, n_training),
-                plan.cuts,
-                plan.landmark_method,
-                plan.n_landmarks,
-                plan.far_field,
-            ),
+            Recipe(k, plan.cuts, plan.landmark_method, plan.n_landmarks, plan.far_field),
             train_seed,
             select_seed,
             mixture_seed,
         )
 
     @property
-    def fuses(self) -> bool:
-        """Whether there are parts beside RankSVM."""
-        return _fuses(self.plan, self.calibration)
-
-    @property
     def cross_fits(self) -> bool:
         """Cross-fitting is for when there are fewer free rows than training rows."""
-        return self.calibration == "cross-fit" and len(self.free) < len(self.rows)
+        return self.plan.calibration == "cross-fit" and len(self.free) < len(self.rows)
 
     @property
     def is_very_wide(self) -> bool:
@@ -121,55 +92,41 @@ class FitTask:
     @property
     def can_be_split(self) -> bool:
         """Whether half of the training rows are enough for the neighbours asked for."""
-        half = (len(self.rows) + 1) // 2
-        return self.recipe.k <= _smallest_fold(self.plan, self.calibration, half) // 2
-
-    def deal(self, n_folds: int) -> list[Ints]:
-        """Deal the training rows into folds, always alike: a seed is not to decide about alarms."""
-        n = len(self.rows)
-        return folds(n, min(n, n_folds), np.random.default_rng(0))
+        return self.recipe.k <= self.plan.smallest_fold((len(self.rows) + 1) // 2) // 2
 
     def in_parallel(self, work: Callable[[int], T], n: int) -> list[T]:
         """Return ``work(0)`` to ``work(n - 1)``, done by threads."""
         tasks = (delayed(work)(i) for i in range(n))
         return list(Parallel(n_jobs=self.plan.n_jobs, prefer="threads")(tasks))
 
+    def deal(self, n_folds: int) -> list[Ints]:
+        """Deal the training rows into folds, whatever the seed: it must not decide about alarms."""
+        n = len(self.rows)
+        return folds(n, min(n, n_folds), np.random.default_rng(0))
 
-def n_selection_folds(plan: Plan, n_training: int) -> int:
-    """Return how many folds selection takes."""
-    return 4 if plan.selection == "disagreement" or n_training < sizes.SELECTION_OF_FEW else 2
+    def score_folds(self, parts: list[Ints], score: Callable[[Ints, Ints], Floats]) -> Floats:
+        """Score all training rows, fold by fold: ``score(kept, held)`` gets the others and the fold's own."""
+        scores = np.empty(len(self.rows))
+        rows = np.arange(len(self.rows))
+        of_folds = self.in_parallel(lambda at: score(np.delete(rows, parts[at]), parts[at]), len(parts))
+        scores[np.concatenate(parts)] = np.concatenate(of_folds)
+        return scores
 
 
-def _fuses(plan: Plan, calibration: str) -> bool:
-    # The theorem for ranks in sample is about g alone.
-    return (plan.near_field or plan.n_components > 0) and calibration != "in-sample"
-
-
-def _n_reference(plan: Plan, calibration: str, n_others: int, n_training: int, d: int) -> int:
+def _n_reference(plan: Plan, n_others: int, n_training: int, d: int) -> int:
     """Return how many of the rows that do not train serve as reference."""
-    if calibration == "in-sample" or n_others < sizes.ENOUGH_FOR_REFERENCE * n_training:
+    if plan.calibration == "in-sample" or n_others < sizes.ENOUGH_FOR_REFERENCE * n_training:
         return 0
     half = n_others // 2
     n_ranking = sizes.n_ranking(half, n_training * d)
     if n_ranking < n_training // 2:
         # Fewer than training rows find in a half of themselves are not worth while.
         return 0
-    if not plan.near_field:
-        return n_ranking
-    return min(half, sizes.NEAR_ROWS, sizes.NEAR_NUMBERS // d)
+    return min(half, sizes.NEAR_ROWS, sizes.NEAR_NUMBERS // d) if plan.near_field else n_ranking
 
 
-def _smallest_fold(plan: Plan, calibration: str, n_training: int) -> int:
-    """Return how many of the training rows the smallest training fold has."""
-    if plan.n_trials > 1:
-        return n_training + -n_training // n_selection_folds(plan, n_training)
-    if calibration == "cross-fit" or _fuses(plan, calibration):
-        return n_training + -n_training // min(n_training, sizes.CALIBRATION_FOLDS)
-    return n_training
-
-
-def _neighbors(plan: Plan, calibration: str, n_training: int) -> int:
-    smallest = _smallest_fold(plan, calibration, n_training)
+def _neighbors(plan: Plan, n_training: int) -> int:
+    smallest = plan.smallest_fold(n_training)
     most, k = smallest // 2, plan.k
     if k is None:
         # Neighbours are looked for in one half of the rows.

@@ -33,27 +33,10 @@ def suspects(
 ) -> Ints:
     """Return which rows are suspects, that share of all: those whose K-th nearest neighbour is farthest.
 
-    K is one more than the suspects there are to find, so that no cluster of them can vouch for itself. Where
-    there are more than 2,000 rows, neighbours are looked for among so many drawn at random, and K is one more
-    than the suspects that may be among these: four standard deviations above what is expected.
+    K is one more than the suspects there are to find, so that no cluster of them can vouch for itself. With
+    more than 2,000 rows, neighbours are looked for among 2,000 drawn at random, and K is one more than the
+    suspects that may be among these: four standard deviations above what is expected.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    share : float
-    scaling : {"standard", "robust"} or None
-        How columns are scaled first.
-    rng : Generator
-        Draws the rows to look among.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    ndarray of int
-        Ascending.
-
-    Examples
-    --------
     >>> rows = np.array([[0.0], [0.1], [0.2], [0.3], [0.4], [0.5], [0.6], [0.7], [9.0], [9.0]])
     >>> suspects(rows, 0.2, None, np.random.default_rng(0))
     array([8, 9])
@@ -80,40 +63,19 @@ def suspects(
 
 
 def most_suspicious(suspicion: Floats, least: int) -> Ints:
-    """Return which rows trim="auto" keeps from training, ascending; at least so many others are left.
-
-    Examples
-    --------
-    >>> most_suspicious(np.array([0.1, 0.9, 0.2, 0.3, 0.8, 0.1, 0.1, 0.1, 0.2, 0.1]), 8)
-    array([1, 4])
-    """
+    """Return which rows trim="auto" keeps from training, ascending; at least so many others are left."""
     n_out = max(0, min(int(AUTO_SHARE * len(suspicion)), len(suspicion) - least))
     return np.sort(np.argsort(-suspicion, kind="stable")[:n_out])
 
 
 def suspicion(rows: Floats, rng: np.random.Generator, n_jobs: int | None = None) -> Floats:
-    """Say how suspicious each row of a table is among all of them, whoever may be among them.
+    """Return how suspicious each row of a table is among all of them, from 0 to 1.
 
-    A first look, coarse on purpose: a fine one would be taken in by a cluster of anomalies, whose rows are
-    one another's neighbours. (So is this one, by a cluster of much more than a twentieth of the rows.) Five
-    views vote, each by the ranks it gives: the mean distance to a tenth of all rows, on columns that are
-    standardized, scaled to their range, and as they come; an isolation forest; and the tails of single
-    columns.
+    A first look, coarse on purpose: a fine one would be taken in by a cluster of anomalies, which are one
+    another's neighbours. (So is this one, by a cluster of much more than a twentieth of the rows.) The mean
+    rank over five views: the mean distance to a tenth of all rows on columns standardized, scaled to their
+    range, and unscaled; an isolation forest; and the tails of single columns.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    rng : Generator
-        Draws the trees, and the rows to look among where there are more than 2,000.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The mean rank over n, between 0 and 1: higher is more suspicious.
-
-    Examples
-    --------
     >>> rows = np.vstack([np.random.default_rng(0).normal(size=(95, 2)), np.full((5, 2), 6.0)])
     >>> sorted(np.argsort(suspicion(rows, np.random.default_rng(0)))[-5:].tolist())
     [95, 96, 97, 98, 99]
@@ -141,19 +103,8 @@ def _to_range(rows: Floats) -> Scaling:
 
 
 def mean_distance(rows: Floats, reference: Ints, k: int, n_jobs: int | None = None) -> Floats:
-    """Return each row's mean distance to the k nearest of some of the rows, never to itself.
+    """Return each row's mean distance to the k nearest of the reference rows, never to itself.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    reference : ndarray of int
-        Which rows to look among.
-    k : int
-        Fewer where there are not so many.
-    n_jobs : int, optional
-
-    Examples
-    --------
     >>> mean_distance(np.array([[0.0], [1.0], [3.0], [9.0]]), np.array([0, 1, 2]), 2)
     array([2. , 1.5, 2.5, 7. ])
     """

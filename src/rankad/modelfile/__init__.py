@@ -17,11 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from rankad._base.files import replacing
 from rankad._base.garbage import no_collection
-from rankad.detectors.lpe import KLPE, EpsilonLPE
-from rankad.detectors.rank import RankAD
 from rankad.modelfile.card import (
     KINDS,
-    SCHEMA,
     ModelCard,
     card_from,
     check_schema,
@@ -29,12 +26,13 @@ from rankad.modelfile.card import (
     provenance,
 )
 from rankad.modelfile.container import pack, unpack
-from rankad.modelfile.fields import Arrays, Fields, Flaw
-from rankad.modelfile.fitted import rankad_from, rankad_parts
-from rankad.modelfile.lpe import KINDS as LPE_KINDS
-from rankad.modelfile.lpe import lpe_from, lpe_parts
+from rankad.modelfile.fields import Arrays, Flaw
+from rankad.modelfile.fitted import DETECTORS, detector_from, parts_of
+from rankad.modelfile.schema import SCHEMA
 
 if TYPE_CHECKING:
+    from rankad.detectors.lpe import KLPE, EpsilonLPE
+    from rankad.detectors.rank import RankAD
     from rankad.detectors.table import TableDetector
 
 __all__ = ["ModelCard", "ModelFileError", "load", "read_card", "save"]
@@ -100,7 +98,7 @@ def save(
     if not isinstance(rows, bool):
         raise ValueError(f"rows must be True or False, got {rows!r}.")
     kind, table, inner = _taken_apart(detector)
-    parts = rankad_parts(inner, rows=rows) if isinstance(inner, RankAD) else lpe_parts(inner, rows=rows)
+    parts = parts_of(inner, rows=rows)
     header = {
         "schema": SCHEMA,
         "kind": kind,
@@ -126,11 +124,11 @@ def _taken_apart(detector: Any) -> tuple[str, dict[str, Any] | None, RankAD | KL
     """Return the kind of a fitted detector, what it says of tables, and the detector of rows inside."""
     kind, table, inner = type(detector).__name__, None, detector
     if kind == "TableDetector":
-        from rankad.modelfile.table import table_parts
+        from rankad.modelfile.encoder import table_parts
 
         detector._check_fitted()
         table, inner = table_parts(detector), detector.detector_
-    if type(inner) not in (RankAD, KLPE, EpsilonLPE):
+    if type(inner) not in DETECTORS.values():
         # A class derived from them may answer otherwise, and loading would not bring that back.
         held = f"a {kind} that holds {type(inner).__name__}" if inner is not detector else f"{kind}"
         raise TypeError(
@@ -169,20 +167,14 @@ def load(path: str | os.PathLike[str]) -> RankAD | KLPE | EpsilonLPE | TableDete
         check_schema(header)
         kind = header.text("kind", KINDS)
         card_from(contents)
-        inner = _detector_from(detector_kind(header), header, arrays)
+        fitted = header.fields("fitted")
+        inner = detector_from(detector_kind(header), header.fields("parameters"), fitted, arrays)
         arrays.done()
         if kind != "TableDetector":
             return inner
-        from rankad.modelfile.table import table_from
+        from rankad.modelfile.encoder import table_from
 
-        return table_from(header.fields("table"), inner, header.fields("fitted").count("n_rows"))
-
-
-def _detector_from(kind: str, header: Fields, arrays: Arrays) -> RankAD | KLPE | EpsilonLPE:
-    parameters, fitted = header.fields("parameters"), header.fields("fitted")
-    if kind in LPE_KINDS:
-        return lpe_from(kind, parameters, fitted, arrays)
-    return rankad_from(parameters, fitted, arrays)
+        return table_from(header.fields("table"), inner, fitted.count("n_rows"))
 
 
 def read_card(path: str | os.PathLike[str]) -> ModelCard:

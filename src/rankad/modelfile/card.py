@@ -11,16 +11,13 @@ from typing import Any
 
 from rankad.modelfile.container import Contents
 from rankad.modelfile.fields import Arrays, Fields, Flaw
-from rankad.modelfile.fitted import CALIBRATIONS, selection_from
-from rankad.modelfile.lpe import CALIBRATIONS as LPE_CALIBRATIONS
-from rankad.modelfile.lpe import KINDS as LPE_KINDS
+from rankad.modelfile.layout import restore_part
+from rankad.modelfile.schema import CALIBRATIONS, LAYOUTS, SCHEMA, SELECTION
 from rankad.stages.selection import SelectionTable
 
-__all__ = ["KINDS", "SCHEMA", "ModelCard", "card_from", "check_schema", "detector_kind", "provenance"]
+__all__ = ["KINDS", "ModelCard", "card_from", "check_schema", "detector_kind", "provenance"]
 
-# The layout of the file. A file of a later one is refused, lest it be misread.
-SCHEMA = 2
-KINDS = ("RankAD", "KLPE", "EpsilonLPE", "TableDetector")
+KINDS = (*LAYOUTS, "TableDetector")
 _PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
 
 
@@ -135,10 +132,10 @@ def check_schema(header: Fields) -> None:
 def detector_kind(header: Fields) -> str:
     """Return which detector of rows a file holds, by itself or in a `TableDetector`."""
     kind = header.text("kind", KINDS)
-    if not header.has("detector") and kind not in LPE_KINDS:
-        # Of a rankad that could save no other.
+    if not header.has("detector") and kind in ("RankAD", "TableDetector"):
+        # Older versions could save no other.
         return "RankAD"
-    inner = header.text("detector", ("RankAD", *LPE_KINDS))
+    inner = header.text("detector", tuple(LAYOUTS))
     if kind not in (inner, "TableDetector"):
         raise Flaw(f"it says that it is a {kind} and that it is a {inner}")
     return inner
@@ -148,13 +145,13 @@ def card_from(contents: Contents) -> ModelCard:
     """Read the card from the header and the selection's arrays."""
     header, arrays = contents.header, Arrays(contents.arrays)
     parameters, fitted, origin = header.fields("parameters"), header.fields("fitted"), header.fields("origin")
-    selection = selection_from(fitted, arrays)
+    selection = restore_part(SELECTION, fitted, arrays)
     names: tuple[str, ...] = fitted.texts("feature_names") if fitted.has("feature_names") else ()
     encoding: tuple[str, ...] = ()
     kind, inner = header.text("kind", KINDS), detector_kind(header)
     is_rankad = inner == "RankAD"
     if kind == "TableDetector":
-        from rankad.modelfile.table import encoder_from
+        from rankad.modelfile.encoder import encoder_from
 
         encoder = encoder_from(header.fields("table"))
         names, encoding = tuple(column.name for column in encoder.columns), tuple(encoder.describe())
@@ -179,7 +176,7 @@ def card_from(contents: Contents) -> ModelCard:
         n_training=_length(told, "training_rows" if is_rankad else "reference"),
         n_calibrating=_length(told, "calibration.scores"),
         n_trimmed=_length(told, "trimmed_rows") if is_rankad else 0,
-        calibration=fitted.text("calibration", CALIBRATIONS if is_rankad else LPE_CALIBRATIONS),
+        calibration=fitted.text("calibration", CALIBRATIONS[inner]),
         n_landmarks=_length(told, "scorer.coefficients") if is_rankad else 0,
         n_near=_length(told, "near.rows") if told.has("near.rows") else 0,
         n_gaussians=_length(told, "mixture.means") if told.has("mixture.means") else 0,

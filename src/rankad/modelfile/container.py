@@ -24,17 +24,9 @@ _KINDS = {"float64": "F64", "int64": "I64"}
 
 
 class Contents(NamedTuple):
-    """What a model file holds.
+    """What a model file holds: its header, the arrays asked for, the header's digest and the file's size.
 
-    Attributes
-    ----------
-    header : Fields
-    arrays : dict of str to ndarray
-        Those that were asked for.
-    sha256 : str
-        The header's digest: two files with the same are the same model.
-    n_bytes : int
-        The size of the file.
+    Two files with the same digest are the same model.
     """
 
     header: Fields
@@ -63,16 +55,10 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
 
 
 def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
-    """Read a model file, and of its arrays those that are wanted.
+    """Read a model file, and the arrays whose names are wanted.
 
     Nothing larger than the file is allocated: safetensors checks first that sizes and places of the arrays
     fit the file and fill it.
-
-    Parameters
-    ----------
-    path : str
-    wanted : callable
-        Tells from an array's name whether to read it.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -1,4 +1,4 @@
-"""What stands in the header of a model file, read as if anybody had written it."""
+"""The header and the arrays of a model file, checked as untrusted input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arrays", "Fields", "Flaw", "header_from_text", "header_to_text"]
+__all__ = ["Arrays", "Fields", "Flaw", "header_from_text", "header_to_text", "require"]
 
 # Sizes and counts are integers of 64 bits, as everywhere.
 _LARGEST_INTEGER = 2**63 - 1
@@ -22,6 +22,12 @@ class Flaw(ValueError):
     """What is wrong with a model file: part of a sentence, to which the file's name is added."""
 
 
+def require(holds: bool, otherwise: str) -> None:
+    """Raise a `Flaw` unless something holds."""
+    if not holds:
+        raise Flaw(otherwise)
+
+
 def header_to_text(header: Mapping[str, Any]) -> str:
     """Return a header as JSON; floats come back to the last bit."""
     return json.dumps(header, allow_nan=False, sort_keys=True, separators=(",", ":"))
@@ -30,15 +36,15 @@ def header_to_text(header: Mapping[str, Any]) -> str:
 def header_from_text(text: str) -> Fields:
     """Read JSON whose numbers are finite, whose integers fit 64 bits and whose texts UTF-8 can write."""
     try:
-        found = json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_number)
-        json.dumps(found, ensure_ascii=False).encode()
+        header = json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=_number)
+        json.dumps(header, ensure_ascii=False).encode()
     except Flaw:
         raise
     except UnicodeEncodeError as error:
         raise Flaw("its header holds half of a surrogate pair, which is not a character") from error
     except (ValueError, RecursionError) as error:
         raise Flaw("its header is not JSON") from error
-    return Fields("header", found)
+    return Fields("header", header)
 
 
 def _integer(digits: str) -> int:
@@ -69,7 +75,7 @@ class Fields:
         value = self.found[field]
         # To Python, True is an integer.
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise Flaw(f"its {self.name} has something else than {wanted} in {field!r}")
+            raise Flaw(f"its {self.name} should have {wanted} in {field!r}")
         return value
 
     def has(self, field: str) -> bool:
@@ -117,7 +123,7 @@ class Fields:
         """Return a list whose items are all of these kinds."""
         items = self._get(field, list, "a list")
         if not all(isinstance(item, kinds) and not isinstance(item, bool) for item in items):
-            raise Flaw(f"its {self.name} has something else than {wanted} in {field!r}")
+            raise Flaw(f"its {self.name} should have {wanted} in {field!r}")
         return tuple(items)
 
     def texts(self, field: str) -> tuple[str, ...]:
@@ -132,12 +138,6 @@ def _shown(value: str) -> str:
 class Arrays:
     """The arrays of a model file, asked for by name, kind and shape.
 
-    Parameters
-    ----------
-    found : dict of str to ndarray
-
-    Examples
-    --------
     Sizes have names; the first array that is asked for says what they are, and the others must agree.
 
     >>> arrays = Arrays({"low": np.zeros(3), "high": np.ones(2)})
@@ -175,6 +175,6 @@ class Arrays:
         return array
 
     def done(self) -> None:
-        """Raise if arrays are left that nobody asked for."""
+        """Raise a `Flaw` if arrays are left that nobody asked for."""
         if self._left:
-            raise Flaw(f"it holds an array that has no place in it, {_shown(min(self._left))}")
+            raise Flaw(f"it holds an unknown array, {_shown(min(self._left))}")

@@ -14,7 +14,7 @@ from rankad.report.charts import gain_bar, value_strip
 from rankad.report.contents import Alarm
 
 if TYPE_CHECKING:
-    from rankad.explanations.explaining import Explanation, Move, Reason
+    from rankad.explanations.explainer import Explanation, Move, Reason
 
 __all__ = ["AlarmCard", "ReasonLine", "alarm_card", "in_words"]
 

@@ -14,7 +14,7 @@ from rankad.stages.selection import SelectionTable
 
 if TYPE_CHECKING:
     # They need polars, which is an extra.
-    from rankad.explanations.explaining import Explanation
+    from rankad.explanations.explainer import Explanation
     from rankad.tables.judging import TableVerdict
 
 __all__ = ["Alarm", "ModelFacts", "ReportData"]

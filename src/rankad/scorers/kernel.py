@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankad._base.arrays import Floats
-from rankad._base.threads import in_blocks, made_once
+from rankad._base.threads import cached_property, in_blocks
 from rankad._loops.simd import NEAREST, UNIT, in_groups, kernel_scores
 
 __all__ = ["FAR_REACH", "KernelScorer"]
@@ -145,7 +145,7 @@ class KernelScorer:
         off = max(single.rounding, of_distances)
         return single if off <= _GOOD_ENOUGH * own.std() else double
 
-    @made_once
+    @cached_property
     def _layout(self) -> _Layout:
         dtype = np.float32 if self.single else np.float64
         return _lay_out(self.landmarks, self.coefficients, self.widths, dtype)

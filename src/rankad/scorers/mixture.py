@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 from rankad._base.arrays import Floats, Ints
-from rankad._base.threads import made_once
+from rankad._base.threads import cached_property
 
 __all__ = ["GaussianMixture", "fit_mixture", "n_gaussians"]
 
@@ -63,7 +63,7 @@ class GaussianMixture:
             log_likelihoods(rows, *self._layout, self.constants, found)
         return found
 
-    @made_once
+    @cached_property
     def _layout(self) -> _Layout:
         d = self.means.shape[1]
         # With a common offset gone, subtracting after the product costs no digits.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankad._base.arrays import Floats, Ints
-from rankad._base.threads import made_once
+from rankad._base.threads import cached_property
 from rankad._loops.simd import ABREAST, NEAR, in_groups, lanes, near_distances, nearest_hubs
 
 __all__ = ["NearField"]
@@ -70,7 +70,7 @@ class NearField:
         """Return minus the mean distance to the five nearest; of each row, this depends on that row alone."""
         return -self._layout.distances(rows)
 
-    @made_once
+    @cached_property
     def _layout(self) -> _Layout:
         return _lay_out(self.rows, self.n_hubs, self.unit)
 

@@ -21,7 +21,7 @@ from rankad.modelfile import ModelFileError
 
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
-    from rankad.explanations.explaining import Explanation
+    from rankad.explanations.explainer import Explanation
     from rankad.io.reader import TableReader
     from rankad.tables import Strange
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from rankad._base.arrays import LARGEST, Floats
 from rankad._base.rows import validate_rows
-from rankad.explanations.explaining import Change, Explainer, Explanation, Move, Reason
+from rankad.explanations.explainer import Change, Explainer, Explanation, Move, Reason
+from rankad.explanations.nominal_rows import NominalRows
 from rankad.explanations.showing import Explanations, library_of
-from rankad.explanations.typical import NominalRows
 from rankad.tables.encoded_columns import Strange
 from rankad.tables.frames import as_frame
 

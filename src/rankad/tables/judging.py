@@ -19,7 +19,7 @@ from rankad.tables.sampling import RowSample, SampledRows
 
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
-    from rankad.explanations.explaining import Explanation
+    from rankad.explanations.explainer import Explanation
 
 __all__ = ["MovedColumn", "TableVerdict", "Watch", "chance_of"]
 

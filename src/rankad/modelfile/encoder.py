@@ -1,4 +1,4 @@
-"""What a model file says of tables: a TableDetector beside the detector that it holds."""
+"""The encoder of a TableDetector in a model file, beside the detector that it holds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def encoder_from(table: Fields) -> TableEncoder:
     try:
         return TableEncoder.from_dict(stored)
     except ValueError as error:
-        raise Flaw(f"its encoder is none: {error}") from error
+        raise Flaw(f"its encoder cannot be read: {error}") from error
 
 
 def table_from(table: Fields, detector: CalibratedDetector, n_rows: int) -> TableDetector:
@@ -32,10 +32,10 @@ def table_from(table: Fields, detector: CalibratedDetector, n_rows: int) -> Tabl
     check_polars()
     encoder = encoder_from(table)
     if encoder.n_rows != n_rows:
-        raise Flaw(f"its encoder is of {encoder.n_rows:,} rows and its detector of {n_rows:,}")
+        raise Flaw(f"its encoder was fitted on {encoder.n_rows:,} rows and its detector on {n_rows:,}")
     try:
         return TableDetector.of_parts(encoder, detector, table.count("min_count", 1))
     except Flaw:
         raise
     except ValueError as error:
-        raise Flaw(f"its encoder and its detector do not fit: {error}") from error
+        raise Flaw(f"its encoder and its detector do not match: {error}") from error

@@ -1,4 +1,4 @@
-"""Why a row is abnormal: the detector itself is asked what it would say if a column were as usual."""
+"""Why a row is abnormal: what the detector would say if a column had a usual value."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rankad._base.checks import check_unit, is_count
 from rankad._base.garbage import no_collection
 from rankad._base.rows import validate_rows
 from rankad._base.threads import in_blocks
+from rankad.explanations.nominal_rows import N_NEAR, NominalRows
 from rankad.explanations.reasons import Search
 from rankad.explanations.showing import Explanations, as_html, as_text, library_of
-from rankad.explanations.typical import N_NEAR, NominalRows
 
 if TYPE_CHECKING:
     from rankad.detectors.rank import RankAD
@@ -64,16 +64,9 @@ class Reason(NamedTuple):
 
 
 class Neighbor(NamedTuple):
-    """A nominal row near the row explained.
+    """A nominal row near the row explained: its position among the rows fitted on, and its cells.
 
-    Attributes
-    ----------
-    row : int
-        Its position among the rows fitted on.
-    distance : float
-        In the detector's scaled units.
-    values : tuple
-        What it has in each of the columns explained.
+    The distance is in the detector's scaled units.
     """
 
     row: int
@@ -82,13 +75,7 @@ class Neighbor(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One column's part in a change.
-
-    Attributes
-    ----------
-    column : str or int
-    before, after : float, tuple of float, or as decoded
-    """
+    """One column's part in a change."""
 
     column: Column
     before: Cell
@@ -207,13 +194,7 @@ def explain(
 
 
 class Explainer:
-    """Explains rows of one detector: see `explain`, which has the same parameters.
-
-    Attributes
-    ----------
-    nominal : NominalRows
-        What rows are explained by.
-    """
+    """Explains rows of one detector: see `explain`, which has the same parameters."""
 
     def __init__(
         self,
@@ -234,33 +215,73 @@ class Explainer:
         nominal = getattr(detector, "nominal_rows_", None)
         if nominal is None or not len(nominal):
             raise ValueError(
-                "The detector has no nominal rows to explain by: it was saved without them. Save it with "
-                "them."
+                "The detector has no normal rows to explain by, because it was saved with rows=False. Save "
+                "it with rows=True."
             )
         grouped = _check_groups(groups, nominal.shape[1])
-        named = _check_names(names, detector, grouped if groups is not None else None)
         self.nominal = NominalRows(nominal, detector.scaling_, grouped)
-        self._tell = _Teller(detector, level, self.nominal, named, decode, n_nearest)
-        self._most = max(1, _BLOCK // (N_NEAR * len(grouped) + 4 * nominal.shape[1]))
-        self._n_jobs = detector.n_jobs
+        self._names = _check_names(names, detector, grouped if groups is not None else None)
+        self._detector, self._decode, self._alpha = detector, decode, level
+        self._n_nearest = min(n_nearest, len(nominal))
+        self._search = Search(detector.scorer_, detector.calibration_, level, self.nominal)
 
     def __call__(self, rows: Floats, values: Sequence[Sequence[Cell]] | None = None) -> list[Explanation]:
-        """Explain rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-        values : sequence of sequences, optional
-            What to tell, for each group, as the rows' own values; by default, as decoded.
-        """
+        """Explain rows; `values`, for each group, are shown as the rows' own, by default as decoded."""
 
         def block(begin: int, end: int) -> list[Explanation]:
             own = None if values is None else [of_group[begin:end] for of_group in values]
-            return self._tell(rows[begin:end], own, begin)
+            return self._explain(rows[begin:end], own, begin)
 
+        most = max(1, _BLOCK // (N_NEAR * self.nominal.n_groups + 4 * rows.shape[1]))
         with no_collection():
-            parts = in_blocks(block, len(rows), self._most, self._n_jobs, few=_FEW)
+            parts = in_blocks(block, len(rows), most, self._detector.n_jobs, few=_FEW)
         return [explanation for part in parts for explanation in part]
+
+    def _explain(self, rows: Floats, own: Sequence[Sequence[Cell]] | None, first: int) -> list[Explanation]:
+        """Explain a block of rows; safe on threads."""
+        found, p_values = self._search.look(rows), self._detector.calibration_.p_values
+        value = self._cells(rows) if own is None else own
+        typical, after = self._cells(found.typical), self._cells(found.changed)
+        low, high = self._limits(found.low), self._limits(found.high)
+        alone, gain = p_values(found.scores_alone), found.scores_alone - found.scores[:, None]
+        columns = zip(self._names, value, typical, low, high, alone.T.tolist(), gain.T.tolist(), strict=True)
+        reasons = [map(Reason, repeat(name), *of_group) for name, *of_group in columns]
+        moved = self.nominal.groups_of(found.changed != rows).tolist()
+        before = zip(p_values(found.scores).tolist(), found.scores.tolist(), strict=True)
+        then = zip(p_values(found.changed_scores).tolist(), found.changed_scores.tolist(), strict=True)
+        names, explanations = self._names, []
+        by_row = zip(self._nearest(rows), found.order.tolist(), zip(*reasons, strict=True), strict=True)
+        for i, (near, groups, of_row) in enumerate(by_row):
+            moves = tuple(Move(names[g], value[g][i], after[g][i]) for g in groups if moved[i][g])
+            outcome = next(then)
+            change = Change(moves, *outcome) if moves else None
+            in_order = tuple(map(of_row.__getitem__, groups))
+            explanations.append(Explanation(*next(before), in_order, near, change, self._alpha, first + i))
+        return explanations
+
+    def _cells(self, rows: Floats) -> Sequence[Sequence[Cell]]:
+        """Return for each group what rows have there."""
+        if self._decode is not None:
+            return self._decode(rows)
+        return [
+            rows[:, columns[0]].tolist() if len(columns) == 1 else list(map(tuple, rows[:, columns].tolist()))
+            for columns in self.nominal.groups
+        ]
+
+    def _limits(self, rows: Floats) -> Sequence[Sequence[Cell]]:
+        """Return the same for limits, None where decoding makes no numbers of them, as of categories."""
+        cells = self._cells(rows)
+        return cells if self._decode is None else [_numbers(of_group) for of_group in cells]
+
+    def _nearest(self, rows: Floats) -> list[tuple[Neighbor, ...]]:
+        nominal, k = self.nominal, self._n_nearest
+        if k == 0:
+            return [()] * len(rows)
+        near = nominal.nearest(nominal.scaling.apply(rows), k, np.arange(len(nominal.rows)))
+        cells = zip(*self._cells(nominal.rows[near.indices.reshape(-1)]), strict=True)
+        numbers = self._detector.training_rows_[near.indices.reshape(-1)].tolist()
+        flat = list(map(Neighbor, numbers, near.distances.reshape(-1).tolist(), cells))
+        return [tuple(flat[begin : begin + k]) for begin in range(0, len(flat), k)]
 
 
 def _check_groups(groups: Sequence[Sequence[int]] | None, d: int) -> tuple[tuple[int, ...], ...]:
@@ -284,70 +305,6 @@ def _check_names(
     if len(names) != n:
         raise ValueError(f"names must hold one name for each of the {n} groups, got {len(names)}.")
     return list(names)
-
-
-class _Teller:
-    """Looks at blocks of rows and puts what is found into words of the source table; safe on threads."""
-
-    def __init__(
-        self,
-        detector: RankAD,
-        alpha: float,
-        nominal: NominalRows,
-        names: list[Column],
-        decode: Decode | None,
-        n_nearest: int,
-    ) -> None:
-        self._detector, self._nominal, self._names, self._decode = detector, nominal, names, decode
-        self._n_nearest, self._alpha = min(n_nearest, len(nominal.rows)), alpha
-        self._search = Search(detector.scorer_, detector.calibration_, alpha, nominal)
-
-    def __call__(self, rows: Floats, own: Sequence[Sequence[Cell]] | None, first: int) -> list[Explanation]:
-        found, p_values = self._search.look(rows), self._detector.calibration_.p_values
-        value = self._cells(rows) if own is None else own
-        typical, after = self._cells(found.typical), self._cells(found.changed)
-        low, high = self._limits(found.low), self._limits(found.high)
-        alone, gain = p_values(found.scores_alone), found.scores_alone - found.scores[:, None]
-        told = zip(self._names, value, typical, low, high, alone.T.tolist(), gain.T.tolist(), strict=True)
-        reasons = [map(Reason, repeat(name), *of_group) for name, *of_group in told]
-        moved = self._nominal.groups_of(found.changed != rows).tolist()
-        before = zip(p_values(found.scores).tolist(), found.scores.tolist(), strict=True)
-        then = zip(p_values(found.changed_scores).tolist(), found.changed_scores.tolist(), strict=True)
-        names, explanations = self._names, []
-        by_row = zip(self._nearest(rows), found.order.tolist(), zip(*reasons, strict=True), strict=True)
-        for i, (near, groups, of_row) in enumerate(by_row):
-            moves = tuple(Move(names[g], value[g][i], after[g][i]) for g in groups if moved[i][g])
-            outcome = next(then)
-            change = Change(moves, *outcome) if moves else None
-            in_order = tuple(map(of_row.__getitem__, groups))
-            explanations.append(Explanation(*next(before), in_order, near, change, self._alpha, first + i))
-        return explanations
-
-    def _cells(self, rows: Floats) -> Sequence[Sequence[Cell]]:
-        """Return for each group what rows have there."""
-        if self._decode is not None:
-            return self._decode(rows)
-        return [
-            rows[:, columns[0]].tolist() if len(columns) == 1 else list(map(tuple, rows[:, columns].tolist()))
-            for columns in self._nominal.groups
-        ]
-
-    def _limits(self, rows: Floats) -> Sequence[Sequence[Cell]]:
-        """Return the same for limits, which are numbers: between categories, or words, there is nothing."""
-        cells = self._cells(rows)
-        if self._decode is None:
-            return cells
-        return [_numbers(of_group) for of_group in cells]
-
-    def _nearest(self, rows: Floats) -> list[tuple[Neighbor, ...]]:
-        nominal, k = self._nominal, self._n_nearest
-        if k == 0:
-            return [()] * len(rows)
-        found = nominal.nearest(nominal.scaling.apply(rows), k, np.arange(len(nominal.rows)))
-        cells = zip(*self._cells(nominal.rows[found.indices.reshape(-1)]), strict=True)
-        numbers = self._detector.training_rows_[found.indices.reshape(-1)].tolist()
-        flat = list(map(Neighbor, numbers, found.distances.reshape(-1).tolist(), cells))
-        return [tuple(flat[begin : begin + k]) for begin in range(0, len(flat), k)]
 
 
 def _numbers(cells: Sequence[Cell]) -> list[Cell]:

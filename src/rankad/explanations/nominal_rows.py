@@ -27,12 +27,9 @@ _WORTH_WHILE = 4
 class Surroundings(NamedTuple):
     """The nominal rows near each row, one set for every group of columns that is asked about.
 
-    Attributes
-    ----------
-    near : ndarray of int, shape (m, n_groups, k)
-        Positions of nominal rows, the nearest first; of shape (1, 1, n) where all rows are near to any.
-    typical : ndarray of int, shape (m, n_groups)
-        That one of them which is nearest to the others in the columns asked about.
+    `near`, of shape (m, n_groups, k), are their positions, the nearest first; of shape (1, 1, n) where all
+    rows are near to any. `typical`, of shape (m, n_groups), is the one nearest to the others in the columns
+    asked about.
     """
 
     near: Ints
@@ -40,16 +37,7 @@ class Surroundings(NamedTuple):
 
 
 class NominalRows:
-    """Nominal rows, laid out to be searched with any group of columns left out.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    scaling : Scaling
-        The units of distances.
-    groups : tuple of tuples of int
-        Columns that are left out together; every column is in one group.
-    """
+    """Nominal rows, laid out to be searched with any group of columns left out; each column is in a group."""
 
     def __init__(self, rows: Floats, scaling: Scaling, groups: tuple[tuple[int, ...], ...]) -> None:
         self.rows, self.scaling, self.groups = rows, scaling, groups
@@ -106,19 +94,10 @@ class NominalRows:
     def around(self, rows: Floats, left_out: Bools, some: Ints | None = None) -> Surroundings:
         """Find, for every row and group, the nominal rows nearest to it in all other columns.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (m, d)
-        left_out : ndarray of bool, shape (m, n_groups)
-            Groups that are left out too, and then asked about as well. They have no answer of their own.
-        some : ndarray of int, shape (m, k), optional
-            Different nominal rows: the nearer they are in the columns not left out, the sooner the nearest
-            are found. By default those nearest in all columns.
-
-        Returns
-        -------
-        Surroundings
-            Where there is no other column, all nominal rows are near.
+        Groups in `left_out`, of shape (m, n_groups), are left out and asked about too, and have no answer of
+        their own. `some`, of shape (m, k), are nominal rows to begin with: the nearer, the sooner the search
+        ends. By default those nearest in all columns. Where there is no other column, all nominal rows are
+        near.
         """
         if self.n_groups == 1:
             return self._everyone(len(rows))
@@ -130,15 +109,9 @@ class NominalRows:
         return Surroundings(near, _loops.medoids(self._layout, near, left_out))
 
     def nearest(self, rows: Floats, k: int, which: Ints) -> Neighbors:
-        """Find the nearest of some nominal rows, in all columns.
+        """Find the k nearest, in all columns, of the nominal rows at the positions `which`, ascending.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (m, d)
-            In the units of distances.
-        k : int
-        which : ndarray of int, shape (n_which,)
-            Positions of nominal rows, ascending.
+        Rows are in the units of distances.
         """
         if rows.shape[1] < _WORTH_WHILE * self._n_compared:
             found = nearest_neighbors(self.scaled[which], k, rows, n_jobs=1)
