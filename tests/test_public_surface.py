@@ -12,17 +12,25 @@ import rankad
 PUBLIC = [
     "KLPE",
     "Calibration",
+    "Certificate",
     "ColumnsDisplay",
+    "DriftMonitor",
     "EpsilonLPE",
     "FalseAlarmBound",
+    "FalseAlarmCounter",
+    "LevelSet",
     "ModelFileError",
     "PValueDisplay",
     "RankAD",
     "TableDetector",
     "__version__",
+    "conditional_p_values",
     "load",
+    "mass_volume_curve",
+    "rows_needed",
     "score_batch",
     "score_file",
+    "storey",
 ]
 
 

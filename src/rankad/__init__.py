@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 from rankad._base.garbage import no_collection as _no_collection
 
 if TYPE_CHECKING:
+    from rankad.certificates.certificate import Certificate
+    from rankad.certificates.discoveries import FalseAlarmCounter, storey
+    from rankad.certificates.laws import conditional_p_values, rows_needed
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
     from rankad.detectors.table import TableDetector
     from rankad.displays import ColumnsDisplay, PValueDisplay
+    from rankad.level_sets.curves import mass_volume_curve
+    from rankad.level_sets.level_set import LevelSet
     from rankad.modelfile import ModelFileError, load
+    from rankad.monitoring.drift import DriftMonitor
     from rankad.scoring.batch import score_batch
     from rankad.scoring.files import score_file
     from rankad.stages.calibration import Calibration, FalseAlarmBound
@@ -20,32 +26,48 @@ __version__ = version("rankad")
 __all__ = [
     "KLPE",
     "Calibration",
+    "Certificate",
     "ColumnsDisplay",
+    "DriftMonitor",
     "EpsilonLPE",
     "FalseAlarmBound",
+    "FalseAlarmCounter",
+    "LevelSet",
     "ModelFileError",
     "PValueDisplay",
     "RankAD",
     "TableDetector",
     "__version__",
+    "conditional_p_values",
     "load",
+    "mass_volume_curve",
+    "rows_needed",
     "score_batch",
     "score_file",
+    "storey",
 ]
 
 _HOMES = {
     "KLPE": "rankad.detectors",
     "Calibration": "rankad.stages.calibration",
+    "Certificate": "rankad.certificates.certificate",
     "ColumnsDisplay": "rankad.displays",
+    "DriftMonitor": "rankad.monitoring.drift",
     "EpsilonLPE": "rankad.detectors",
     "FalseAlarmBound": "rankad.stages.calibration",
+    "FalseAlarmCounter": "rankad.certificates.discoveries",
+    "LevelSet": "rankad.level_sets.level_set",
     "ModelFileError": "rankad.modelfile",
     "PValueDisplay": "rankad.displays",
     "RankAD": "rankad.detectors",
     "TableDetector": "rankad.detectors.table",
+    "conditional_p_values": "rankad.certificates.laws",
     "load": "rankad.modelfile",
+    "mass_volume_curve": "rankad.level_sets.curves",
+    "rows_needed": "rankad.certificates.laws",
     "score_batch": "rankad.scoring.batch",
     "score_file": "rankad.scoring.files",
+    "storey": "rankad.certificates.discoveries",
 }
 
 
