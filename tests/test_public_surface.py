@@ -20,6 +20,7 @@ PUBLIC = [
     "FalseAlarmCounter",
     "LevelSet",
     "ModelFileError",
+    "OnlineAlarms",
     "PValueDisplay",
     "RankAD",
     "TableDetector",
@@ -30,7 +31,9 @@ PUBLIC = [
     "rows_needed",
     "score_batch",
     "score_file",
+    "shift_weights",
     "storey",
+    "weighted_p_values",
 ]
 
 

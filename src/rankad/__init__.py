@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rankad.certificates.certificate import Certificate
     from rankad.certificates.discoveries import FalseAlarmCounter, storey
     from rankad.certificates.laws import conditional_p_values, rows_needed
+    from rankad.certificates.weighted import shift_weights, weighted_p_values
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
     from rankad.detectors.table import TableDetector
     from rankad.displays import ColumnsDisplay, PValueDisplay
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rankad.level_sets.level_set import LevelSet
     from rankad.modelfile import ModelFileError, load
     from rankad.monitoring.drift import DriftMonitor
+    from rankad.monitoring.online import OnlineAlarms
     from rankad.scoring.batch import score_batch
     from rankad.scoring.files import score_file
     from rankad.stages.calibration import Calibration, FalseAlarmBound
@@ -34,6 +36,7 @@ __all__ = [
     "FalseAlarmCounter",
     "LevelSet",
     "ModelFileError",
+    "OnlineAlarms",
     "PValueDisplay",
     "RankAD",
     "TableDetector",
@@ -44,7 +47,9 @@ __all__ = [
     "rows_needed",
     "score_batch",
     "score_file",
+    "shift_weights",
     "storey",
+    "weighted_p_values",
 ]
 
 _HOMES = {
@@ -58,6 +63,7 @@ _HOMES = {
     "FalseAlarmCounter": "rankad.certificates.discoveries",
     "LevelSet": "rankad.level_sets.level_set",
     "ModelFileError": "rankad.modelfile",
+    "OnlineAlarms": "rankad.monitoring.online",
     "PValueDisplay": "rankad.displays",
     "RankAD": "rankad.detectors",
     "TableDetector": "rankad.detectors.table",
@@ -67,7 +73,9 @@ _HOMES = {
     "rows_needed": "rankad.certificates.laws",
     "score_batch": "rankad.scoring.batch",
     "score_file": "rankad.scoring.files",
+    "shift_weights": "rankad.certificates.weighted",
     "storey": "rankad.certificates.discoveries",
+    "weighted_p_values": "rankad.certificates.weighted",
 }
 
 
