@@ -15,6 +15,7 @@ from rankad.cli.inspect import inspect
 from rankad.cli.report import report
 from rankad.cli.reproduce import reproduce
 from rankad.cli.score import score
+from rankad.cli.watch import watch
 
 __all__ = ["build"]
 
@@ -29,7 +30,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_rankad)
-    for command in (demo, find, fit, score, explain, report, inspect, calibrate, reproduce):
+    for command in (demo, find, fit, score, explain, report, inspect, calibrate, watch, reproduce):
         app.command()(command)
     return app
 
