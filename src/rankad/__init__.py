@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
     from rankad.detectors.table import TableDetector
     from rankad.displays import ColumnsDisplay, PValueDisplay
+    from rankad.displays_sets import CertificateDisplay, DriftDisplay, LevelSetDisplay, MassVolumeDisplay
     from rankad.level_sets.curves import mass_volume_curve
     from rankad.level_sets.level_set import LevelSet
     from rankad.modelfile import ModelFileError, load
@@ -29,12 +30,16 @@ __all__ = [
     "KLPE",
     "Calibration",
     "Certificate",
+    "CertificateDisplay",
     "ColumnsDisplay",
+    "DriftDisplay",
     "DriftMonitor",
     "EpsilonLPE",
     "FalseAlarmBound",
     "FalseAlarmCounter",
     "LevelSet",
+    "LevelSetDisplay",
+    "MassVolumeDisplay",
     "ModelFileError",
     "OnlineAlarms",
     "PValueDisplay",
@@ -56,12 +61,16 @@ _HOMES = {
     "KLPE": "rankad.detectors",
     "Calibration": "rankad.stages.calibration",
     "Certificate": "rankad.certificates.certificate",
+    "CertificateDisplay": "rankad.displays_sets",
     "ColumnsDisplay": "rankad.displays",
+    "DriftDisplay": "rankad.displays_sets",
     "DriftMonitor": "rankad.monitoring.drift",
     "EpsilonLPE": "rankad.detectors",
     "FalseAlarmBound": "rankad.stages.calibration",
     "FalseAlarmCounter": "rankad.certificates.discoveries",
     "LevelSet": "rankad.level_sets.level_set",
+    "LevelSetDisplay": "rankad.displays_sets",
+    "MassVolumeDisplay": "rankad.displays_sets",
     "ModelFileError": "rankad.modelfile",
     "OnlineAlarms": "rankad.monitoring.online",
     "PValueDisplay": "rankad.displays",

@@ -90,8 +90,9 @@ class DriftMonitor:
         The probability, over calibration samples, with which both promises may fail.
     worth : float
         For how many independent rows each calibration row counts, ``detector.calibration_.worth``.
-    restart : bool
-        Whether to start over after a drift alarm. Otherwise the first one of each kind is the last.
+    rearm_after : int or None
+        A drift that goes on is one alarm: bets start over after it, and another alarm is raised only if
+        this many rows have passed without new evidence. None: the first alarm of each kind is the last.
 
     Attributes
     ----------
@@ -121,12 +122,14 @@ class DriftMonitor:
         run_length: int = 10_000,
         delta_calibration: float = 0.05,
         worth: float = 1.0,
-        restart: bool = True,
+        rearm_after: int | None = 500,
     ) -> None:
         if not is_count(n_calibration) or n_calibration < 1:
             raise ValueError(f"n_calibration must be an integer >= 1, got {n_calibration!r}.")
         if not is_count(run_length) or run_length < 2:
             raise ValueError(f"run_length must be an integer >= 2, got {run_length!r}.")
+        if rearm_after is not None and (not is_count(rearm_after) or rearm_after < 1):
+            raise ValueError(f"rearm_after must be None or an integer >= 1, got {rearm_after!r}.")
         if not 0 < worth <= 1:
             raise ValueError(
                 f"worth must be above 0 and at most 1, got {worth!r}; nothing is known of an in-sample "
@@ -135,11 +138,13 @@ class DriftMonitor:
         self.n_calibration, self.run_length, self.worth = int(n_calibration), int(run_length), float(worth)
         self.delta = check_unit("delta", delta)
         self.delta_calibration = check_unit("delta_calibration", delta_calibration)
-        self.restart = bool(restart)
+        self.rearm_after = rearm_after
         self.n_rows = 0
         self.alarms: list[DriftAlarm] = []
         self._bets = _Bets()
         self._started = 0
+        # When the evidence of each kind was last beyond its limit.
+        self._beyond: dict[str, int] = {}
 
     @classmethod
     def for_detector(cls, detector: Any, **options: Any) -> Self:
@@ -170,13 +175,25 @@ class DriftMonitor:
 
     @property
     def evidence(self) -> float:
-        """How far the evidence is, on a logarithmic scale; 1 raises a drift alarm of the kind "ever"."""
-        return max(0.0, self._log_martingale() / math.log(1 / self.delta))
+        """How far the evidence is, on a logarithmic scale: 1 is a drift alarm of the kind "ever".
+
+        It stays at 1 until that may be raised again.
+        """
+        return self._height("ever", self._log_martingale() / math.log(1 / self.delta))
 
     @property
     def cusum(self) -> float:
         """The same of the kind "run"."""
-        return max(0.0, self._log_cusum() / math.log(self.run_length))
+        return self._height("run", self._log_cusum() / math.log(self.run_length))
+
+    def is_drifted(self, by: str = "run") -> bool:
+        """Tell whether a drift alarm of this kind stands: no other one can be raised yet."""
+        if by not in self._beyond:
+            return False
+        return self.rearm_after is None or self.n_rows - self._beyond[by] < self.rearm_after
+
+    def _height(self, by: str, value: float) -> float:
+        return 1.0 if self.is_drifted(by) else min(max(0.0, value), 1.0)
 
     def to_json(self) -> str:
         """Return the monitor as a line of JSON; `from_json` goes on to the last bit."""
@@ -186,6 +203,7 @@ class DriftMonitor:
                 "parameters": {name: getattr(self, name) for name in _PARAMETERS},
                 "n_rows": self.n_rows,
                 "started": self._started,
+                "beyond": self._beyond,
                 "alarms": [list(alarm) for alarm in self.alarms],
                 # JSON has no infinity.
                 "bets": {
@@ -204,6 +222,7 @@ class DriftMonitor:
                 raise ValueError(f"version {state['version']!r}")
             made = cls(**state["parameters"])
             made.n_rows, made._started = int(state["n_rows"]), int(state["started"])
+            made._beyond = {str(by): int(row) for by, row in state["beyond"].items()}
             made.alarms = [DriftAlarm(int(row), int(since), str(by)) for row, since, by in state["alarms"]]
             bets = state["bets"]
             martingale = [-math.inf if value is None else value for value in bets["martingale"]]
@@ -230,14 +249,14 @@ class DriftMonitor:
             raised.append("run")
         if self._log_martingale() >= math.log(1 / self.delta):
             raised.append("ever")
-        known = () if self.restart else {alarm.by for alarm in self.alarms}
         for by in raised:
-            if by not in known:
+            if not self.is_drifted(by):
                 since = bets.since[int(np.argmax(bets.cusum))]
                 self.alarms.append(DriftAlarm(self.n_rows, since, by))
-        if self.restart and "run" in raised:
+            self._beyond[by] = self.n_rows
+        if "run" in raised:
             bets.cusum, bets.since = _Bets().cusum, [self.n_rows + 1] * _STRENGTHS.size
-        if self.restart and "ever" in raised:
+        if "ever" in raised:
             bets.martingale, self._started = _Bets().martingale, self.n_rows
 
     def _log_martingale(self) -> float:
@@ -253,4 +272,4 @@ class DriftMonitor:
         return float(np.logaddexp.reduce(self._bets.cusum) - math.log(_STRENGTHS.size))
 
 
-_PARAMETERS = ("n_calibration", "delta", "run_length", "delta_calibration", "worth", "restart")
+_PARAMETERS = ("n_calibration", "delta", "run_length", "delta_calibration", "worth", "rearm_after")
