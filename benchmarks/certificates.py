@@ -216,7 +216,7 @@ def discoveries(repetitions: int, q: float = 0.1, delta: float = 0.05) -> tuple[
         "Storey": lambda p: storey(p, q, n_calibration=n),
     }
     for shared in (True, False):
-        # With no anomalies and 500 calibration rows, p-values are too coarse for the rules to fail often.
+        # Without anomalies, p-values of 500 calibration rows are too coarse for the rules to fail often.
         for n_bad in (0, 10, 100):
             rng = np.random.default_rng([5, shared, n_bad])
             shares: dict[str, list[float]] = {name: [] for name in rules}

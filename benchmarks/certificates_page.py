@@ -47,9 +47,9 @@ def write(path: Path, results: Mapping[str, Any]) -> None:
         "",
         "## Many rows",
         "",
-        "With 500 calibration rows no p-value is below 1/501, so that with few or no anomalies these rules hardly",
-        "ever fail: the rows with 100 anomalies are the sharp check of the rates. The bounds on false alarms are",
-        "much more cautious than they have to be here; that they are those of closed testing is a unit test.",
+        "With 500 calibration rows no p-value is below 1/501, so that with few or no anomalies these rules",
+        "hardly ever fail: the rows with 100 anomalies are the sharp check of the rates. The bounds on false",
+        "alarms are much more cautious than they have to be here; a unit test compares them with closed testing.",
         "",
         *_table(
             ("", "setting", "mean", "standard error", "at most", "holds"),
