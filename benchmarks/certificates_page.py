@@ -49,7 +49,7 @@ def write(path: Path, results: Mapping[str, Any]) -> None:
         "",
         "With 500 calibration rows no p-value is below 1/501, so that with few or no anomalies these rules",
         "hardly ever fail: the rows with 100 anomalies are the sharp check of the rates. The bounds on false",
-        "alarms are much more cautious than they have to be here; a unit test compares them with closed testing.",
+        "alarms are more cautious than they have to be here; a test compares them with closed testing.",
         "",
         *_table(
             ("", "setting", "mean", "standard error", "at most", "holds"),
