@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises faults browser test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality research promises certificates faults browser test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,6 +53,9 @@ research: $(TEST_ENV) ## vary RankAD's ingredients one by one into docs/quality 
 promises: $(TEST_ENV) ## count false alarms on laws made up to break the promise into docs/promises (about 30 minutes)
 	$(PY) -m benchmarks.promises --out results/promises --jobs $(JOBS)
 	$(call publish,promises,$(PAGES))
+
+certificates: $(TEST_ENV) ## try each promise a thousand times on fresh data into docs/certificates.md (about 20 minutes)
+	$(PY) -m benchmarks.certificates --out docs
 
 faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into docs/faults (about 50 minutes of one core)
 	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \

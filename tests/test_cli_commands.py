@@ -471,7 +471,17 @@ def test_the_example_hides_anomalies_that_no_column_shows():
 def test_help_names_every_command_and_the_version_is_told(capsys):
     said = call(capsys, "--help")
     assert said.status == 0
-    for command in ("demo", "fit", "score", "explain", "report", "inspect", "calibrate", "reproduce"):
+    for command in (
+        "demo",
+        "fit",
+        "score",
+        "explain",
+        "report",
+        "inspect",
+        "calibrate",
+        "watch",
+        "reproduce",
+    ):
         assert f"\n  {command} " in said.out
         assert call(capsys, command, "--help").status == 0
     assert call(capsys, "--version").out == f"rankad {rankad.__version__}\n"

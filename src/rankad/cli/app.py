@@ -17,6 +17,7 @@ from rankad.cli.report import report
 from rankad.cli.reproduce import reproduce
 from rankad.cli.score import score
 from rankad.cli.serve import serve
+from rankad.cli.watch import watch
 
 
 def build() -> typer.Typer:
@@ -29,7 +30,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_rankad)
-    for command in (demo, find, fit, score, explain, report, inspect, calibrate, serve, reproduce):
+    for command in (demo, find, fit, score, explain, report, inspect, calibrate, watch, serve, reproduce):
         app.command()(as_command(command))
     return app
 

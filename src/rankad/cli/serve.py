@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-__all__ = ["serve"]
+from rankad.cli import options as opt
 
 
 def serve(
-    models: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="MODEL...", help="Model files; each is served under its name without suffix."),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; another than loopback needs --keys.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
-    keys: Annotated[Path | None, typer.Option(metavar="FILE", help="File of API keys.")] = None,
-    new_key: Annotated[
-        str | None,
-        typer.Option(
-            "--new-key", metavar="NAME", help="Add a key to the file of --keys, print it once, and stop."
-        ),
-    ] = None,
-    admin: Annotated[bool, typer.Option("--admin", help="With --new-key: may also reload models.")] = False,
-    history: Annotated[
-        str,
-        typer.Option(metavar="FILE", help="SQLite database of what was scored; none keeps nothing."),
-    ] = "rankad-history.sqlite",
-    keep_days: Annotated[float, typer.Option(min=0, help="How long the history is kept.")] = 90.0,
-    most_megabytes: Annotated[int, typer.Option(min=1, help="Largest body of a request.")] = 64,
-    most_rows: Annotated[int, typer.Option(min=1, help="Most rows of a request.")] = 1_000_000,
-    tls_certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PEM file; with --tls-key.")
-    ] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM file.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log every request.")] = False,
+    models: list[Path] | None = typer.Argument(
+        None, metavar="MODEL...", help="Model files; each is served under its name without suffix."
+    ),
+    host: str = opt.option(
+        "127.0.0.1", "--host ADDRESS", "Address to listen on; another than loopback needs --keys."
+    ),
+    port: int = opt.option(8000, "--port N", "Port; 0 takes a free one.", min=0, max=65535),
+    keys: Path | None = opt.option(None, "--keys FILE", "File of API keys."),
+    new_key: str | None = opt.option(
+        None, "--new-key NAME", "Add a key to the file of --keys, print it once, and stop."
+    ),
+    admin: bool = opt.option(False, "--admin", "With --new-key: may also reload models."),
+    history: str = opt.option(
+        "rankad-history.sqlite", "--history FILE", "SQLite database of what was scored; none keeps nothing."
+    ),
+    keep_days: float = opt.option(90.0, "--keep-days DAYS", "How long the history is kept.", min=0),
+    most_megabytes: int = opt.option(64, "--most-megabytes N", "Largest body of a request.", min=1),
+    most_rows: int = opt.option(1_000_000, "--most-rows N", "Most rows of a request.", min=1),
+    tls_certificate: Path | None = opt.option(None, "--tls-certificate FILE", "PEM file; with --tls-key."),
+    tls_key: Path | None = opt.option(None, "--tls-key FILE", "PEM file."),
+    log_requests: bool = opt.option(False, "--log-requests", "Log every request."),
 ) -> None:
     """Serve models over HTTP: rows in, p-values out, for every alpha without refitting.
 
@@ -48,7 +40,7 @@ def serve(
         _add_key(keys, new_key, admin=admin)
         return
     if not models:
-        raise typer.BadParameter("name at least one model file", param_hint="MODEL")
+        raise opt.refuse("MODEL", "name at least one model file")
     try:
         import uvicorn
 
@@ -74,8 +66,8 @@ def serve(
         make_app(settings),
         host=host,
         port=port,
-        log_level="debug" if verbose else "info",
-        access_log=verbose,
+        log_level="debug" if log_requests else "info",
+        access_log=log_requests,
         server_header=False,
         timeout_graceful_shutdown=30,
         ssl_certfile=tls_certificate,
@@ -87,7 +79,7 @@ def _add_key(keys: Path | None, name: str, *, admin: bool) -> None:
     from rankad.service.keys import KeyFile
 
     if keys is None:
-        raise typer.BadParameter("say which file the key goes to: --keys FILE", param_hint="--new-key")
+        raise opt.refuse("--new-key", "say which file the key goes to: --keys FILE")
     secret = KeyFile.add(keys, name, "admin" if admin else "read")
     typer.echo(f"Key for {name}, shown this once; send it as Authorization: Bearer KEY", err=True)
     typer.echo(secret)

@@ -1,0 +1,246 @@
+"""A table that grows, scored as its rows come, with all that is needed to go on after a kill."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from rankad.io.errors import TableError
+from rankad.monitoring.drift import DriftAlarm, DriftMonitor
+from rankad.tables.judging import Watch
+
+if TYPE_CHECKING:
+    from rankad.detectors.table import TableDetector
+
+__all__ = ["Watcher"]
+
+_VERSION = 1
+# Rows that are kept to name the columns that moved.
+_RECENT = 500
+# Bytes of lines that are scored together.
+_BLOCK = 1 << 20
+
+
+@dataclass
+class _State:
+    """What a watcher has to know to go on."""
+
+    model: str
+    header: str = ""
+    offset: int = 0
+    n_rows: int = 0
+    n_alarms: int = 0
+    out_size: int = 0
+    recent: list[str] = field(default_factory=list)
+
+
+class Watcher:
+    """Scores the rows of a growing CSV table, and monitors their p-values for drift.
+
+    Events go to a file of JSON lines: one for each alarm, and one for each drift alarm with the columns that
+    moved. After each block of rows the state is saved: how far the table was read, how long the events were,
+    and the monitor. A watcher that starts with this state cuts off events that were written after it was
+    saved, and goes on from there: no row is lost, and none is counted twice.
+
+    Parameters
+    ----------
+    detector : TableDetector
+    model : str
+        What identifies the model. A state of another model is refused.
+    state : path
+        The file of the state. Where there is none, watching starts at the first row.
+    out : path
+        The file of the events.
+    alpha : float, optional
+        What counts as an alarm; the detector's own by default.
+    delimiter : str
+        Between cells.
+    **monitor
+        Options of `DriftMonitor`: delta, run_length, delta_calibration.
+
+    Attributes
+    ----------
+    n_rows, n_alarms : int
+        So far, those before a restart included.
+    monitor : DriftMonitor
+    """
+
+    def __init__(
+        self,
+        detector: TableDetector,
+        model: str,
+        state: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        *,
+        alpha: float | None = None,
+        delimiter: str = ",",
+        **monitor: Any,
+    ) -> None:
+        self.detector, self.alpha = detector, detector.alpha if alpha is None else alpha
+        self.delimiter, self._state_path, self._out_path = delimiter, Path(state), Path(out)
+        self.monitor = DriftMonitor.for_detector(detector, **monitor)
+        self._state = _State(model)
+        if self._state_path.exists():
+            self._restore(model)
+        # Events that were written after the state was saved will come again.
+        with open(self._out_path, "ab") as file:
+            if file.tell() < self._state.out_size:
+                raise TableError(
+                    f"{out} has {file.tell()} bytes, but {state} says {self._state.out_size} were written; "
+                    f"put the file back, or start over with another --state."
+                )
+            file.truncate(self._state.out_size)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows seen."""
+        return self._state.n_rows
+
+    @property
+    def n_alarms(self) -> int:
+        """Rows that were alarms."""
+        return self._state.n_alarms
+
+    def read(self, path: str | os.PathLike[str]) -> list[DriftAlarm]:
+        """Score the whole lines that were added to a file since the last time; return the drift alarms."""
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < self._state.offset:
+                raise TableError(
+                    f"{path} has {size} bytes, but {self._state.offset} were read before: it was replaced or "
+                    f"cut. Start over with another --state."
+                )
+            if self._state.header:
+                header = file.readline().decode("utf-8-sig", errors="replace")
+                if header != self._state.header:
+                    raise TableError(
+                        f"{path} has other columns than before. Start over with another --state."
+                    )
+            file.seek(self._state.offset)
+            return self.read_stream(file)
+
+    def read_stream(self, file: IO[bytes]) -> list[DriftAlarm]:
+        """Score all whole lines that come from a stream until it ends; return the drift alarms."""
+        raised: list[DriftAlarm] = []
+        for block in _whole_lines(file):
+            raised += self._take(block)
+        return raised
+
+    def _take(self, block: bytes) -> list[DriftAlarm]:
+        state, size = self._state, len(block)
+        try:
+            text = block.decode("utf-8" if state.header else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise TableError(f"The rows from row {state.n_rows + 1} on are not UTF-8: {error}.") from error
+        if not state.header:
+            state.header, _, text = text.partition("\n")
+            state.header += "\n"
+        raised: list[DriftAlarm] = []
+        events: list[dict[str, Any]] = []
+        if text.strip():
+            frame = self._parse(text)
+            p_values = np.asarray(self.detector.p_values(frame))
+            first = state.n_rows
+            alarms = np.flatnonzero(p_values <= self.alpha)
+            for at in alarms.tolist():
+                cells = {name: frame[name][at] for name in frame.columns}
+                events.append({"row": first + at + 1, "p_value": float(p_values[at]), "cells": cells})
+            state.recent = [*state.recent, *_records(text)][-_RECENT:]
+            raised = self.monitor.update(p_values)
+            state.n_rows += frame.height
+            state.n_alarms += alarms.size
+            for alarm in raised:
+                events.append({"row": alarm.row, "drift": alarm._asdict(), "columns": self._moved(alarm)})
+        state.offset += size
+        self._save(events)
+        return raised
+
+    def _parse(self, text: str) -> pl.DataFrame:
+        source = io.BytesIO((self._state.header + text).encode("utf-8"))
+        try:
+            return pl.read_csv(source, infer_schema=False, separator=self.delimiter)
+        except pl.exceptions.PolarsError as error:
+            row = self._state.n_rows + 1
+            raise TableError(f"The rows from row {row} on cannot be read as CSV: {error}") from error
+
+    def _moved(self, alarm: DriftAlarm) -> list[dict[str, Any]]:
+        """Return the columns that have moved since a drift began, the most important first."""
+        kept = self._state.recent
+        since = max(0, len(kept) - (self._state.n_rows - alarm.since + 1))
+        frame = self._parse("".join(kept[min(since, max(0, len(kept) - 30)) :]))
+        watch = Watch(self.detector, self.alpha)
+        watch.add(frame, 0, np.asarray(self.detector.p_values(frame)))
+        return [
+            {"column": column.column, "how": column.how, "distance": round(column.distance, 4)}
+            for column in watch.verdict().columns
+        ]
+
+    def _save(self, events: list[dict[str, Any]]) -> None:
+        """Append events, then save the state that counts them."""
+        with open(self._out_path, "r+b") as file:
+            file.seek(self._state.out_size)
+            for event in events:
+                file.write((json.dumps(event, default=str) + "\n").encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+            self._state.out_size = file.tell()
+        content = {"version": _VERSION, "monitor": self.monitor.to_json(), **self._state.__dict__}
+        _replace(self._state_path, json.dumps(content))
+
+    def _restore(self, model: str) -> None:
+        try:
+            content = json.loads(self._state_path.read_text("utf-8"))
+            if content.pop("version") != _VERSION:
+                raise ValueError("its version is another")
+            monitor = DriftMonitor.from_json(content.pop("monitor"))
+            state = _State(**content)
+        except (KeyError, TypeError, ValueError) as error:
+            raise TableError(f"{self._state_path} is not the state of rankad watch: {error}.") from error
+        if state.model != model:
+            raise TableError(
+                f"{self._state_path} is the state of another model. Start over with another --state."
+            )
+        self._state, self.monitor = state, monitor
+
+
+def _replace(path: Path, content: str) -> None:
+    """Replace a file by one that is whole, or leave it as it was."""
+    new = path.with_name(f".{path.name}.new")
+    with open(new, "w", encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Return blocks that end at the end of a row: a line end that is not within quotes."""
+    rest = b""
+    read = getattr(file, "read1", file.read)
+    while more := read(_BLOCK):
+        rest += more
+        end = rest.rfind(b"\n") + 1
+        while end and rest.count(b'"', 0, end) % 2:
+            end = rest.rfind(b"\n", 0, end - 1) + 1
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+
+
+def _records(text: str) -> list[str]:
+    """Cut text into rows, which may hold line ends within quotes."""
+    rows, kept = [], ""
+    for line in text.split("\n")[:-1]:
+        kept += line + "\n"
+        if kept.count('"') % 2 == 0:
+            rows.append(kept)
+            kept = ""
+    return rows

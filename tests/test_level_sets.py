@@ -1,0 +1,143 @@
+"""Level sets: volumes against closed forms, honest errors, and the sets of fitted detectors."""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import chi2, norm
+
+from rankad import KLPE
+from rankad.level_sets.curves import mass_volume_curve
+from rankad.level_sets.level_set import LevelSet
+
+
+class Gaussian:
+    """A detector whose level sets are the true ones of a standard Gaussian."""
+
+    class calibration_:
+        scores = np.zeros(10**6)
+
+    def __init__(self, d):
+        self.calibration_ = self.calibration_()
+        self.calibration_.threshold = lambda alpha: -chi2.ppf(1 - alpha, d)
+
+    def score_samples(self, X):
+        return -(np.asarray(X) ** 2).sum(axis=1)
+
+
+def log_volume(d, alpha):
+    return d / 2 * np.log(np.pi * chi2.ppf(1 - alpha, d)) - gammaln(d / 2 + 1)
+
+
+def gaussian_set(d, alpha, n=1_000):
+    return LevelSet(Gaussian(d), alpha, np.random.default_rng(d).normal(size=(n, d)))
+
+
+@pytest.fixture(scope="module")
+def detector():
+    return KLPE(random_state=0).fit(np.random.default_rng(0).normal(size=(800, 2)))
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 10])
+@pytest.mark.parametrize("alpha", [0.05, 0.5])
+def test_the_volume_of_a_gaussian_is_that_of_a_ball(d, alpha):
+    found = gaussian_set(d, alpha).volume(random_state=1)
+    assert found.relative_error <= 0.025
+    assert abs(np.expm1(found.log_volume - log_volume(d, alpha))) < 0.05
+    assert found.volume == pytest.approx(np.exp(found.log_volume))
+    assert found.error == pytest.approx(found.volume * found.relative_error)
+
+
+@pytest.mark.parametrize("d", [2, 10])
+def test_the_error_bar_is_honest(d):
+    level, truth = gaussian_set(d, 0.1), np.exp(log_volume(d, 0.1))
+    found = [level.volume(n_points=2_000, random_state=seed) for seed in range(60)]
+    z = np.array([(one.volume - truth) / one.error for one in found])
+    # The mean square of 60 standard normal variables.
+    assert 30 < (z**2).sum() < 105
+
+
+def test_a_volume_that_cannot_be_found_is_refused():
+    class Sliver(Gaussian):
+        def score_samples(self, X):
+            return np.where(np.abs(X[:, 0] - 8.0) < 1e-6, 0.0, -np.inf)
+
+    level = LevelSet(Sliver(2), 0.1, np.random.default_rng(0).normal(size=(200, 2)))
+    with pytest.raises(ValueError, match="could not be estimated to a relative error"):
+        level.volume()
+
+
+def test_the_set_holds_the_rows_that_are_no_alarms(detector):
+    rows = 2 * np.random.default_rng(1).normal(size=(300, 2))
+    for alpha in (0.01, 0.2, 0.7):
+        np.testing.assert_array_equal(
+            detector.level_set(alpha).contains(rows), detector.p_values(rows) > alpha
+        )
+    assert detector.level_set().alpha == detector.alpha
+
+
+def test_sets_are_nested(detector):
+    sets = [detector.level_set(alpha) for alpha in (0.02, 0.1, 0.5)]
+    volumes = [one.volume(n_points=4_000).volume for one in sets]
+    assert volumes == sorted(volumes, reverse=True)
+    assert sets[2].is_within(sets[1])
+    assert not sets[0].is_within(sets[1])
+    with pytest.raises(ValueError, match="same detector"):
+        sets[0].is_within(gaussian_set(2, 0.1))
+
+
+def test_the_set_of_a_detector_is_about_the_true_one(detector):
+    found = detector.level_set(0.1).volume(max_error=0.02)
+    assert found.volume == pytest.approx(np.exp(log_volume(2, 0.1)), rel=0.2)
+
+
+def test_the_boundary_runs_where_the_score_is_the_threshold(detector):
+    level = detector.level_set(0.1)
+    curves = level.boundary(120)
+    longest = max(curves, key=len)
+    np.testing.assert_allclose(longest[0], longest[-1])
+    np.testing.assert_allclose(detector.score_samples(longest), level.threshold, atol=0.05)
+    # The area within, by the shoelace formula, is the volume.
+    x, y = longest.T
+    area = abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) / 2
+    assert area == pytest.approx(level.volume(max_error=0.02).volume, rel=0.1)
+
+
+def test_points_are_spread_evenly_over_the_set():
+    points = gaussian_set(2, 0.1).sample(3_000, random_state=0)
+    radius = np.sqrt((points**2).sum(axis=1) / chi2.ppf(0.9, 2))
+    assert radius.max() <= 1
+    # The square of the radius of a point in a disc is uniform.
+    assert np.mean(radius**2) == pytest.approx(0.5, abs=0.02)
+    assert gaussian_set(5, 0.1).project((0, 3), n=50).shape == (50, 2)
+
+
+def test_a_set_that_is_the_whole_space_has_no_volume(detector):
+    level = detector.level_set(1e-5)
+    assert not level.is_bounded
+    assert level.contains([[1e3, 1e3]]).all()
+    with pytest.raises(ValueError, match="the set is the whole space and has no volume"):
+        level.volume()
+
+
+def test_boundaries_are_for_two_columns():
+    with pytest.raises(ValueError, match="two columns"):
+        gaussian_set(3, 0.1).boundary()
+
+
+def test_the_mass_volume_curve_of_a_gaussian_is_known():
+    rows = np.random.default_rng(0).normal(size=(20_000, 1))
+    curve = mass_volume_curve(lambda x: -np.abs(x[:, 0]), rows, masses=[0.5, 0.9, 0.95], n_points=20_000)
+    truth = 2 * norm.ppf(0.5 + curve.mass / 2)
+    assert (np.abs(curve.volume - truth) < 4 * curve.error + 0.04).all()
+    assert curve.excess_mass(np.array([0.0]))[0] == pytest.approx(0.95)
+    levels = np.array([0.05, 0.2])
+    assert (np.diff(curve.excess_mass(levels)) < 0).all()
+
+
+def test_the_better_score_has_the_lower_curve(detector):
+    rows = np.random.default_rng(5).normal(size=(1_000, 2)) * [1, 1]
+    ours = mass_volume_curve(detector, rows, n_points=4_000)
+    worse = mass_volume_curve(lambda x: -np.abs(x[:, 0] - 1) - 0.2 * np.abs(x[:, 1]), rows, n_points=4_000)
+    assert ours.area() < worse.area()
+    with pytest.raises(ValueError, match="masses must be shares"):
+        mass_volume_curve(detector, rows, masses=[1.0])

@@ -1,0 +1,137 @@
+"""A growing table: the same events however it is cut, killed or resumed, and the columns that moved."""
+
+import io
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli_cases import QUICK, call
+from rankad import RankAD, TableDetector
+from rankad.io.errors import TableError
+from rankad.scoring import watching
+from rankad.scoring.watching import Watcher
+from rankad.tables import Untyped
+
+
+def lines(n, rng, shift=0.0):
+    flow, mode = rng.normal(10 + shift, 1, n), rng.choice(["eco", "full, loud"], n)
+    return [f'{value:.4f},"{word}",{5 + value / 10:.3f}\n' for value, word in zip(flow, mode, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def table():
+    """A header, and rows that drift after the 300th."""
+    rng = np.random.default_rng(0)
+    return ["flow,mode,load\n", *lines(300, rng), *lines(200, rng, shift=3.0)]
+
+
+@pytest.fixture(scope="module")
+def detector():
+    rows = "".join(["flow,mode,load\n", *lines(400, np.random.default_rng(1))])
+    frame = pl.read_csv(io.StringIO(rows), infer_schema=False)
+    return TableDetector(RankAD(0.05, **QUICK)).fit(Untyped(frame))
+
+
+def watcher(detector, folder, **options):
+    return Watcher(detector, "model", folder / "state.json", folder / "events.jsonl", **options)
+
+
+def events(folder):
+    return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def whole(detector, table, tmp_path_factory):
+    """The events of a run without interruption, row by row."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "t.csv").write_text("".join(table))
+    watcher(detector, folder).read(folder / "t.csv")
+    return events(folder)
+
+
+def test_alarms_are_those_of_the_detector_and_drift_names_the_columns(detector, table, whole):
+    frame = pl.read_csv(io.StringIO("".join(table)), infer_schema=False)
+    p_values = detector.p_values(frame)
+    alarms = [event for event in whole if "p_value" in event]
+    assert [event["row"] for event in alarms] == (np.flatnonzero(p_values <= 0.05) + 1).tolist()
+    assert alarms[0]["cells"]["flow"] == frame["flow"][alarms[0]["row"] - 1]
+    drift = [event for event in whole if "drift" in event]
+    assert 300 < drift[0]["row"] < 400
+    assert {column["column"] for column in drift[0]["columns"]} & {"flow", "load"}
+    assert "mode" not in {column["column"] for column in drift[0]["columns"]}
+
+
+def test_a_file_that_grows_in_any_pieces_gives_the_same_events(detector, table, whole, tmp_path):
+    text, path = "".join(table), tmp_path / "t.csv"
+    for end in (3, 20, 5_000, 5_001, len(text) // 2, len(text)):
+        path.write_text(text[:end])
+        # Each time as a new process would.
+        found = watcher(detector, tmp_path)
+        found.read(path)
+    key = lambda event: (event["row"], "drift" in event)  # noqa: E731
+    ours, theirs = sorted(events(tmp_path), key=key), sorted(whole, key=key)
+    assert [one for one in ours if "drift" not in one] == [one for one in theirs if "drift" not in one]
+    assert [one["drift"] for one in ours if "drift" in one] == [
+        one["drift"] for one in theirs if "drift" in one
+    ]
+    assert found.n_rows == 500
+
+
+def test_a_kill_between_events_and_state_counts_nothing_twice(detector, table, whole, tmp_path, monkeypatch):
+    text, path = "".join(table), tmp_path / "t.csv"
+    path.write_text(text[: len(text) // 2])
+    watcher(detector, tmp_path).read(path)
+    path.write_text(text)
+
+    def killed(path, content):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(watching, "_replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            watcher(detector, tmp_path).read(path)
+    assert len(events(tmp_path)) > 1
+    found = watcher(detector, tmp_path)
+    found.read(path)
+    assert found.n_rows == 500
+    assert [one["row"] for one in events(tmp_path) if "p_value" in one] == [
+        one["row"] for one in whole if "p_value" in one
+    ]
+
+
+def test_rows_from_a_pipe_are_the_same(detector, table, whole, tmp_path):
+    watcher(detector, tmp_path).read_stream(io.BytesIO("".join(table).encode()))
+    assert events(tmp_path) == whole
+
+
+def test_what_does_not_fit_the_state_is_refused(detector, table, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("".join(table[:50]))
+    watcher(detector, tmp_path).read(path)
+    path.write_text("".join(table[:20]))
+    with pytest.raises(TableError, match="it was replaced or cut"):
+        watcher(detector, tmp_path).read(path)
+    path.write_text("other,mode,load\n" + "".join(table[1:60]))
+    with pytest.raises(TableError, match="other columns than before"):
+        watcher(detector, tmp_path).read(path)
+    with pytest.raises(TableError, match="state of another model"):
+        Watcher(detector, "new", tmp_path / "state.json", tmp_path / "events.jsonl")
+    (tmp_path / "state.json").write_text("{}")
+    with pytest.raises(TableError, match="not the state of rankad watch"):
+        watcher(detector, tmp_path)
+
+
+def test_the_command_goes_on_where_it_was(capsys, detector, table, tmp_path):
+    model, path = tmp_path / "m.rankad", tmp_path / "t.csv"
+    detector.save(model)
+    given = ("watch", path, "--model", model, "--state", tmp_path / "s", "--out", tmp_path / "e.jsonl")
+    path.write_text("".join(table[:200]))
+    assert "199 rows" in call(capsys, *given).err
+    path.write_text("".join(table))
+    said = call(capsys, *given, "--json", "--fail-on-drift")
+    answer = json.loads(said.out)
+    assert (said.status, answer["rows"]) == (4, 500)
+    assert answer["drift"][0]["row"] > 300
+    assert json.loads(call(capsys, *given, "--json").out)["drift"] == []

@@ -1,0 +1,53 @@
+"""P-values under covariate shift: equal weights, by definition, and on rows that have shifted."""
+
+import numpy as np
+import pytest
+
+from rankad.certificates.weighted import shift_weights, weighted_p_values
+from rankad.stages.calibration import Calibration
+
+
+def test_equal_weights_make_the_ordinary_p_values():
+    rng = np.random.default_rng(0)
+    calibration, scores = rng.integers(0, 9, 40), rng.integers(0, 9, 30)
+    ordinary = Calibration.from_scores(calibration, "split").p_values(scores)
+    np.testing.assert_allclose(
+        weighted_p_values(scores, np.full(30, 2), calibration, np.full(40, 2)), ordinary
+    )
+
+
+def test_they_are_those_of_the_definition():
+    rng = np.random.default_rng(1)
+    known, weights, scores, own = (rng.random(size) for size in (20, 20, 5, 5))
+    expected = [
+        (weights[known <= s].sum() + w) / (weights.sum() + w) for s, w in zip(scores, own, strict=True)
+    ]
+    np.testing.assert_allclose(weighted_p_values(scores, own, known, weights), expected)
+
+
+@pytest.mark.parametrize("estimated", [False, True])
+def test_false_alarms_are_kept_where_rows_have_shifted(estimated):
+    # The score is the distance to where rows were: after a shift of one, ordinary p-values are too small.
+    rng, alpha, shift, plain, weighted = np.random.default_rng(2), 0.1, 1.0, [], []
+    for _ in range(100):
+        calibration, fresh = rng.normal(size=(200, 1)), rng.normal(shift, 1, size=(20, 1))
+        if estimated:
+            recent = rng.normal(shift, 1, size=(300, 1))
+            known, own, _ = shift_weights(calibration, recent, fresh)
+        else:
+            # The ratio of the two Gaussian densities.
+            known, own = (np.exp(shift * x[:, 0] - shift**2 / 2) for x in (calibration, fresh))
+        scores = [-np.abs(rows[:, 0]) for rows in (fresh, calibration)]
+        weighted.append((weighted_p_values(scores[0], own, scores[1], known) <= alpha).mean())
+        plain.append((Calibration.from_scores(scores[1], "split").p_values(scores[0]) <= alpha).mean())
+    error = np.std(weighted) / np.sqrt(100)
+    assert np.mean(plain) > 2 * alpha
+    assert np.mean(weighted) < alpha + 3 * error + (0.02 if estimated else 0.0)
+
+
+def test_weights_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="one weight for each score"):
+        weighted_p_values([1.0], [1.0, 2.0], [1.0], [1.0])
+    with pytest.raises(ValueError, match="weights must be finite numbers of at least 0"):
+        weighted_p_values([1.0], [-1.0], [1.0], [1.0])
+    assert weighted_p_values([1.0], [0.0], [2.0], [0.0]) == 1.0
