@@ -1,4 +1,4 @@
-"""Values that likely stand for missing ones: -999 or 9999 among numbers, 1900-01-01 among dates."""
+"""Values that likely mark missing ones: -999 or 9999 among numbers, 1900-01-01 among dates."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rankad._base.arrays import Floats, Ints
 
 __all__ = ["Placeholder", "placeholder_among", "placeholder_time", "without_placeholder"]
 
-# Of fewer others nobody can say what is far from them.
+# Fewer other values do not show what is far from them.
 _ENOUGH = 20
-# Where these are whole numbers below zero and all others are not, so many equal ones are no chance.
+# Where it is the only negative value, and whole, this many cells with it are no chance.
 _SEVERAL = 3
-# A code stands in one row of so many, at least, unless it is farther away than any measurement.
+# A marker stands in this share of the rows, at least, unless it is farther away than any measurement.
 _SHARE = 0.01
-# Zeros in more cells than these are what is measured while nothing runs.
+# More zeros than these are measured while a machine is idle.
 _MOST_ZEROS = 0.2
-# The unit of distances is the width of the middle four fifths of the other values.
+# Distances in units of the width of the middle 80 % of the other values.
 _NEAR, _FAR, _BEYOND_DOUBT = 0.5, 2.0, 20.0
-# Beside 99, 999, 9999 ...: the largest and the least whole numbers that a few bytes can hold.
+# Beside 99, 999, 9999 ...: the largest and the least integers of two and four bytes.
 _LIMITS = frozenset({32767.0, 65535.0, 2147483647.0, 4294967295.0, 32768.0, 2147483648.0})
 _LEAST_NINES, _HUGE = 99.0, 1e20
 _DATES = frozenset({datetime.date(1900, 1, 1), datetime.date(1970, 1, 1)})
@@ -30,16 +30,7 @@ _YEAR = 366 * 86_400e6
 
 
 class Placeholder(NamedTuple):
-    """A value that may stand for missing ones.
-
-    Attributes
-    ----------
-    value : float
-    n_cells : int
-        How many have it.
-    why : str
-        What sets it apart from all others.
-    """
+    """A value that may mark missing ones, how many cells have it, and what sets it apart."""
 
     value: float
     n_cells: int
@@ -47,10 +38,10 @@ class Placeholder(NamedTuple):
 
 
 def placeholder_among(values: Floats) -> Placeholder | None:
-    """Return the least or the largest value where it likely stands for missing ones, None otherwise.
+    """Return the least or the largest value if it likely marks missing ones, None otherwise.
 
-    Zero does where it is rare, for it is what idle things measure. Values above zero that are no usual codes
-    never do, since machines that stand by measure one and the same value too.
+    Zero does if it is rare, since idle machines measure it. Positive values do if they are usual codes, since
+    machines on standby repeat one value too.
 
     >>> rng = np.random.default_rng(0)
     >>> placeholder_among(np.append(rng.normal(20, 2, size=97).round(1), [-999.0] * 3)).value
@@ -63,42 +54,31 @@ def placeholder_among(values: Floats) -> Placeholder | None:
     if values.size < _ENOUGH:
         return None
     for value in (float(values.min()), float(values.max())):
-        if value > 0 and not _is_code(value):
+        code = _is_code(value)
+        if value > 0 and not code:
             continue
         others = values[values != value]
         n = values.size - others.size
         if value == 0 and not _SEVERAL <= n <= _MOST_ZEROS * values.size:
             continue
-        if not _differ(others):
-            # Few different values are a scale, of which each is what it is: -1, 0 and 1.
+        if not any(np.unique(part).size >= _ENOUGH for part in (others[:1000], others)):
+            # A few distinct values are a scale such as -1, 0 and 1.
             continue
         width = float(np.subtract(*np.quantile(others, [0.9, 0.1])))
-        gap = float(np.abs(others - value).min())
-        if width <= 0:
-            continue
-        if value == 0:
-            if gap > _NEAR * width:
-                return Placeholder(value, n, "lies apart from all others")
-            continue
+        gap = float(np.abs(others - value).min()) / width if width > 0 else 0.0
         often = n >= max(_SEVERAL, _SHARE * values.size)
-        code = _is_code(value)
-        if (gap > _FAR * width and often and value < 0) or (gap > _BEYOND_DOUBT * width and code):
+        if (gap > _FAR and often and value < 0) or (gap > _BEYOND_DOUBT and code):
             return Placeholder(value, n, "lies far from all others")
-        if gap > _NEAR * width and often and code:
+        if gap > _NEAR and (value == 0 or (often and code)):
             return Placeholder(value, n, "lies apart from all others")
-        alone = value < 0 <= others.min() and value == np.floor(value)
-        if alone and n >= (2 if code else _SEVERAL):
+        only = width > 0 and value < 0 <= others.min() and value == np.floor(value)
+        if only and n >= (2 if code else _SEVERAL):
             return Placeholder(value, n, "is the only one below zero")
     return None
 
 
-def _differ(values: Floats) -> bool:
-    """Tell whether there are many different values."""
-    return any(np.unique(some).size >= _ENOUGH for some in (values[:1000], values))
-
-
 def _is_code(value: float) -> bool:
-    """Tell whether a number is one that people and programs write for none: -1, -99, 999.9, 65535.
+    """Tell whether people and programs write this number for a missing one: -1, -99, 999.9, 65535.
 
     >>> [value for value in (-1.0, 1.0, -9.0, 99.0, 99.99, 98.0, 65535.0) if _is_code(value)]
     [-1.0, -9.0, 99.0, 99.99, 65535.0]
@@ -110,9 +90,9 @@ def _is_code(value: float) -> bool:
 
 
 def placeholder_time(times: pl.Series) -> Placeholder | None:
-    """Return the earliest or latest of times where it likely stands for missing ones; it is in microseconds.
+    """Return the earliest or latest time, in microseconds, if it likely marks missing ones.
 
-    It comes again, and lies a year or more from all others: farther than these from one another, unless it is
+    It repeats, and lies a year or more from all others, and farther than these from one another unless it is
     1900-01-01 or 1970-01-01.
     """
     values: Ints = times.drop_nulls().to_physical().to_numpy()
@@ -132,6 +112,6 @@ def placeholder_time(times: pl.Series) -> Placeholder | None:
 
 
 def without_placeholder(times: pl.Series) -> pl.Series:
-    """Return the times that are none, but for one that likely stands for missing ones."""
-    found = placeholder_time(times)
-    return times if found is None else times.filter(times.to_physical() != int(found.value))
+    """Return times without the one that likely marks missing ones."""
+    marker = placeholder_time(times)
+    return times if marker is None else times.filter(times.to_physical() != int(marker.value))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
     from rankad.explanations.explaining import Explanation
     from rankad.io.reader import TableReader
-    from rankad.tables import Strange
+    from rankad.tables import StrangeCell
 
 # Told, before each batch, the reader of the table and what is done with its rows.
 Progress: TypeAlias = "Callable[[TableReader, str], None]"
@@ -188,7 +188,7 @@ class Explained(NamedTuple):
     p_value, score : float
     values : dict
         The cells that the model looks at, as they are in the table.
-    strange : list of Strange
+    strange : list of StrangeCell
     explanation : Explanation or None
         None where the model was saved without the rows that it takes.
     """
@@ -198,7 +198,7 @@ class Explained(NamedTuple):
     p_value: float
     score: float
     values: dict[str, object]
-    strange: list[Strange]
+    strange: list[StrangeCell]
     explanation: Explanation | None
 
 
@@ -221,7 +221,7 @@ def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[Explain
     found: list[Explanation | None] = [None] * rows.frame.height
     if hasattr(detector.detector_, "nominal_rows_"):
         found = list(detector.explain(rows.frame, alpha=alpha))
-    strange: dict[int, list[Strange]] = {}
+    strange: dict[int, list[StrangeCell]] = {}
     for each in detector.strange_cells(rows.frame):
         strange.setdefault(each.row, []).append(each)
     names, used = label(detector, rows.frame), detector.encoder_.names

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from rankad.columns.marks import Points, groups_in_doubt, points_among_whole_numbers, stray_groups
+from rankad.columns.separators import Points, ambiguous_groups, points_among_whole_numbers, stray_groups
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_stray_groups(others, stray):
 
 def test_groups_are_in_doubt_until_as_many_cells_show_what_they_are():
     cells = ["812.5", "1,234", "2,345", "1,234,567"]
-    assert groups_in_doubt(pl.Series(cells), ".", ",").tolist() == [1, 2]
-    assert groups_in_doubt(pl.Series([*cells, "1,234.5"]), ".", ",").size == 0
-    assert groups_in_doubt(pl.Series(["812", "1,234"]), ".", ",").size == 0
+    assert ambiguous_groups(pl.Series(cells), ".", ",").tolist() == [1, 2]
+    assert ambiguous_groups(pl.Series([*cells, "1,234.5"]), ".", ",").size == 0
+    assert ambiguous_groups(pl.Series(["812", "1,234"]), ".", ",").size == 0
