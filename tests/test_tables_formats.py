@@ -4,7 +4,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankad.columns.formats import PLAIN, NumberFormat, recognize_numbers
+from rankad.columns.formats import (
+    PLAIN,
+    NumberFormat,
+    ambiguous_groups,
+    points_among_whole_numbers,
+    recognize_numbers,
+    stray_groups,
+)
 
 VALUES = [0.5, -3.25, 1234.5, 70.0, -98765.25, 12.0, 1234567.75]
 
@@ -121,3 +128,48 @@ def test_the_other_mark_before_decimals_is_no_mark_between_thousands(mark):
 
 def test_hexadecimal_digits_are_no_unit():
     assert recognize_numbers(pl.Series(["12", "0xFF", "0xFF", "0x1F"])).odd.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["999", "1.000"], "thousands"),
+        ([" -950 ", "-1.050", None], "thousands"),
+        (["100", "1.000"], "thousands"),
+        (["99", "1.000"], "decimals"),
+        (["0", "1.000"], ""),
+        (["1.000", "2.345"], ""),
+        (["999", "998"], ""),
+        (["999", "1.000", "1.5"], ""),
+        (["1000", "1.000"], ""),
+        (["999", "0.500"], ""),
+        (["999", "1.000.000"], ""),
+        ([], ""),
+    ],
+)
+def test_points_among_whole_numbers(cells, expected):
+    assert points_among_whole_numbers(pl.Series(cells, dtype=pl.String)) == expected
+
+
+@pytest.mark.parametrize(
+    ("others", "stray"),
+    [
+        (["5.1", "4.9"], True),
+        # Not far above the others, or like none of them with decimals.
+        (["5.1", "4.9", "900"], False),
+        (["50.25", "51.5"], False),
+        # No other cell says what stands before decimals.
+        (["5", "4"], False),
+    ],
+)
+def test_stray_groups(others, stray):
+    cells = pl.Series([*others, "5,123"])
+    values = cells.str.replace(",", "").cast(pl.Float64)
+    assert stray_groups(cells, values, ".", ",").to_list() == [False] * len(others) + [stray]
+
+
+def test_groups_are_in_doubt_until_as_many_cells_show_what_they_are():
+    cells = ["812.5", "1,234", "2,345", "1,234,567"]
+    assert ambiguous_groups(pl.Series(cells), ".", ",").tolist() == [1, 2]
+    assert ambiguous_groups(pl.Series([*cells, "1,234.5"]), ".", ",").size == 0
+    assert ambiguous_groups(pl.Series(["812", "1,234"]), ".", ",").size == 0

@@ -4,131 +4,45 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_named_like_a_time", "is_named_like_a_version", "is_named_like_a_year", "is_named_like_an_id"]
+__all__ = ["suggests_id", "suggests_time", "suggests_version", "suggests_year"]
 
-_ID_NAMES = frozenset(
-    [
-        "id",
-        "ids",
-        "key",
-        "uid",
-        "nr",
-        "no",
-        "code",
-        "codes",
-        "zip",
-        "plz",
-        "postcode",
-        "phone",
-        "tel",
-        "account",
-        "barcode",
-        "ean",
-        "iban",
-        "imei",
-        "invoice",
-        "isbn",
-        "mcc",
-        "port",
-        "ref",
-        "reference",
-        "serial",
-        "sku",
-        "ticket",
-    ]
-)
-_VERSION_NAMES = frozenset(["version", "release", "revision", "firmware", "fw", "build", "ver"])
+_IDS = """
+ id ids key uid nr no code codes zip plz postcode phone tel account barcode ean iban imei invoice isbn mcc
+port ref reference serial sku ticket
+"""
+_MEASURES = """
+ amount area average avg balance cost count counts current delay depth distance duration energy flow freq
+frequency height humidity items length level load mass max mean min power pressure price quantity rate ratio
+resistance rpm sales score share size speed std sum temp temperature time torque total usage value values
+volt voltage volts volume weight width
+"""
+_ID_NAMES, _MEASURED = frozenset(_IDS.split()), frozenset(_MEASURES.split())
+_VERSION_NAMES = frozenset({"version", "release", "revision", "firmware", "fw", "build", "ver"})
 # As in id_client, unless something measured follows.
 _IDS_FIRST = frozenset({"id", "ids", "uid"})
 _NUMBER_WORDS = frozenset({"no", "nr", "num", "number", "nummer"})
-_MEASURED = frozenset(
-    [
-        "amount",
-        "area",
-        "average",
-        "avg",
-        "balance",
-        "cost",
-        "count",
-        "counts",
-        "current",
-        "delay",
-        "depth",
-        "distance",
-        "duration",
-        "energy",
-        "flow",
-        "freq",
-        "frequency",
-        "height",
-        "humidity",
-        "items",
-        "length",
-        "level",
-        "load",
-        "mass",
-        "max",
-        "mean",
-        "min",
-        "power",
-        "pressure",
-        "price",
-        "quantity",
-        "rate",
-        "ratio",
-        "resistance",
-        "rpm",
-        "sales",
-        "score",
-        "share",
-        "size",
-        "speed",
-        "std",
-        "sum",
-        "temp",
-        "temperature",
-        "time",
-        "torque",
-        "total",
-        "usage",
-        "value",
-        "values",
-        "volt",
-        "voltage",
-        "volts",
-        "volume",
-        "weight",
-        "width",
-    ]
-)
 _TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
 
 
-def is_named_like_a_time(name: str) -> bool:
+def suggests_time(name: str) -> bool:
     """Tell whether a name has a word for times in it."""
     return any(word in _TIME_NAMES for word in _words(name)) or any(
         part in name.lower() for part in _TIME_NAMES[:4]
     )
 
 
-def is_named_like_a_year(name: str) -> bool:
+def suggests_year(name: str) -> bool:
     """Tell whether a name has a word for years in it."""
     return any(word in ("year", "jahr", "yr", "annee", "ano") for word in _words(name))
 
 
-def is_named_like_a_version(name: str) -> bool:
+def suggests_version(name: str) -> bool:
     """Tell whether the last word of a name is one for versions."""
     return not _VERSION_NAMES.isdisjoint(_words(name)[-1:])
 
 
-def is_named_like_an_id(name: str) -> bool:
-    """Tell whether a name says that its numbers are ids, by its last word.
-
-    >>> [is_named_like_an_id(name) for name in ("zip", "customerId", "account_number", "idClient")]
-    [True, True, True, True]
-    >>> [is_named_like_an_id(name) for name in ("account_balance", "id_count", "rpm_no", "number")]
-    [False, False, False, False]
-    """
+def suggests_id(name: str) -> bool:
+    """Tell whether a name says that its numbers are ids, by its last word."""
     words = _words(name)
     if len(words) > 1 and words[-1] in _NUMBER_WORDS:
         # The word before decides: an account number is an id, the number of something measured is not.
@@ -141,9 +55,5 @@ def is_named_like_an_id(name: str) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name in lower case.
-
-    >>> _words("customerId"), _words("ZIP-code")
-    (['customer', 'id'], ['zip', 'code'])
-    """
+    """Return the words of a name in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]

@@ -9,11 +9,8 @@ import numpy as np
 import polars as pl
 
 from rankad._base.arrays import Ints
-from rankad.columns.separators import Points, ambiguous_groups, points_among_whole_numbers, stray_groups
 from rankad.io.errors import shown
 from rankad.io.numbers import plain_numbers, with_plain_minus
-
-__all__ = ["KNOWN_UNITS", "MULTIPLES", "PLAIN", "NumberFormat", "RecognizedNumbers", "recognize_numbers"]
 
 _CURRENCY = (
     r"[€$£¥₹₽]|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|AUD|CAD|BRL|ZAR|Fr\.|kr\.?|Rs\.?|R\$|US\$"
@@ -96,6 +93,10 @@ class NumberFormat:
 
 PLAIN = NumberFormat()
 
+# Values this many times as large as all others are far from them.
+_FAR = 10.0
+_SIGN = r"^\s*[+-]?"
+
 # Decimal marks, with thousands separators or none; the first is preferred if several read the same numbers.
 _SEPARATORS = (".", ",", ".,", ",.", ".'", ". ", ", ", ",'", "._")
 
@@ -153,10 +154,10 @@ def recognize_numbers(
         points = points_among_whole_numbers(digits) if (form.decimal, form.thousands) == (".", "") else None
         if settled := [each for each in best if each[0].decimal == elsewhere]:
             best, rivals = settled, _rivals(best, settled[0])
-        elif (form.decimal, form.thousands) == (",", "") or points is Points.THOUSANDS:
+        elif (form.decimal, form.thousands) == (",", "") or points == "thousands":
             # Groups of three digits throughout, as 101,802, are thousands.
             best, rivals = rivals, best
-        elif points is Points.CLEAR and form == PLAIN:
+        elif points == "" and form == PLAIN:
             # Neither other columns nor other cells suggest that a point could separate thousands.
             rivals = []
     form, values = best[0]
@@ -232,3 +233,57 @@ def _grouped(digits: pl.Series, decimal: str, thousands: str) -> pl.Series:
     if decimal != ".":
         plain = plain.str.replace(decimal, ".", literal=True)
     return plain.cast(pl.Float64, strict=False).set(~fits, None)
+
+
+def points_among_whole_numbers(words: pl.Series) -> str:
+    """Return what points are if three digits follow each, and other cells are whole numbers up to 999.
+
+    They are likely "thousands", or "decimals" if the whole numbers are far below the thousands; "" if it is
+    clear what they are.
+    """
+    pointed = words.str.contains(_SIGN + r"[1-9]\d{0,2}\.\d{3}\s*$").fill_null(False)
+    whole = words.str.contains(_SIGN + r"(?:0|[1-9]\d{0,2})\s*$").fill_null(False)
+    if not (pointed | whole | words.is_null()).all() or not pointed.any():
+        return ""
+    largest = words.filter(whole).str.strip_chars().cast(pl.Int64).abs().max()
+    if not isinstance(largest, int) or largest == 0:
+        # A zero is often written without decimals where others have them.
+        return ""
+    grouped = words.filter(pointed).str.strip_chars().str.replace(".", "", literal=True)
+    least = grouped.cast(pl.Int64).abs().min()
+    return "thousands" if isinstance(least, int) and _FAR * largest >= least else "decimals"
+
+
+def stray_groups(digits: pl.Series, values: pl.Series, decimal: str, thousands: str) -> pl.Series:
+    """Tell which cells, read as `values`, likely have decimals after the other mark: 5,123 among 5.1234.
+
+    With thousands they would be far above all others, and with decimals they are like others.
+    """
+    grouped = _one_group(digits, thousands)
+    if not grouped.any() or not _has_decimals(digits, decimal):
+        return grouped & False
+    others = values.filter(~grouped).drop_nulls().to_numpy()
+    low, high = float(others.min()), float(others.max())
+    as_decimals = digits.filter(grouped).str.replace(thousands, ".", literal=True).cast(pl.Float64).to_numpy()
+    inside = (as_decimals >= low - (high - low)) & (as_decimals <= high + (high - low))
+    far = float(values.filter(grouped).to_numpy().min()) > _FAR * high
+    return grouped if far and inside.any() else grouped & False
+
+
+def ambiguous_groups(digits: pl.Series, decimal: str, thousands: str) -> Ints:
+    """Return the cells such as 1,234, among others such as 12.5, if few cells show what commas are."""
+    grouped = _one_group(digits, thousands)
+    more = rf"^[1-9]\d{{0,2}}\{thousands}\d{{3}}[\{thousands}\{decimal}]"
+    n_clear = int(digits.str.contains(more).fill_null(False).sum())
+    if int(grouped.sum()) <= n_clear or not _has_decimals(digits, decimal):
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(grouped.to_numpy())
+
+
+def _one_group(digits: pl.Series, thousands: str) -> pl.Series:
+    return digits.str.contains(rf"^[1-9]\d{{0,2}}\{thousands}\d{{3}}$").fill_null(False)
+
+
+def _has_decimals(digits: pl.Series, decimal: str) -> bool:
+    """Tell whether a cell has decimals and no thousands separator."""
+    return bool(digits.str.contains(rf"^\d*\{decimal}\d+$").any())

@@ -8,41 +8,18 @@ import numpy as np
 import polars as pl
 
 from rankad._base.arrays import Floats, Ints
-from rankad.columns.column_names import (
-    is_named_like_a_time,
-    is_named_like_a_version,
-    is_named_like_a_year,
-    is_named_like_an_id,
-)
-from rankad.columns.counters import interleaved_counters
-from rankad.columns.dates_in_digits import date_in_digits, days_since
+from rankad.columns import column_names
+from rankad.columns import number_patterns as patterns
 from rankad.columns.inferred import InferredColumn, doubtful, option
-from rankad.columns.missing_markers import missing_option
-from rankad.columns.placeholders import placeholder_among, placeholder_time
+from rankad.columns.missing_values import as_written, marker_among_numbers, marker_among_times
 from rankad.columns.times import EXCEL, TimeFormat, epoch_unit, excel_days
-from rankad.columns.whole_numbers import (
-    all_whole,
-    are_codes,
-    fill_their_digits,
-    follows_row_order,
-    is_permutation,
-    looks_like_ids,
-    never_returns,
-    only_grows,
-    regular_steps,
-)
 from rankad.columns.words import least_count
 
-__all__ = ["as_written", "infer_numbers", "marker_among_numbers", "marker_among_times"]
+__all__ = ["infer_numbers"]
 
 _OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
 _MOST_VERSIONS = 30
 _OUTSIDE = "new rows may lie outside the range seen here"
-
-
-def as_written(value: float) -> str:
-    """Return a number as text, without the decimals of a whole one."""
-    return f"{value:.15g}"
 
 
 def infer_numbers(
@@ -64,38 +41,12 @@ def infer_numbers(
     return inferred
 
 
-def marker_among_numbers(name: str, numbers: Floats, written: Callable[[float], str] = as_written) -> str:
-    """Say that one value may mark missing ones, and what to do; "" if none does."""
-    values = numbers[np.isfinite(numbers)]
-    marker = placeholder_among(values)
-    if marker is None:
-        return ""
-    return (
-        f"{as_written(marker.value)} stands in {marker.n_cells:,} of {values.size:,} cells and {marker.why}; "
-        f"if it marks missing values, which would distort the scale of the others, use "
-        f"{missing_option(name, written(marker.value))}"
-    )
-
-
-def marker_among_times(name: str, times: pl.Series, cells: pl.Series) -> str:
-    """Say that one time, read from `cells`, may mark missing ones, and what to do; "" if none does."""
-    marker = placeholder_time(times)
-    if marker is None:
-        return ""
-    when = pl.Series([int(marker.value)]).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d")[0]
-    at = int((times.to_physical() == int(marker.value)).arg_max() or 0)
-    return (
-        f"{when} stands in {marker.n_cells:,} of {len(times.drop_nulls()):,} cells and {marker.why}; if it "
-        f"marks missing values, use {missing_option(name, str(cells[at]))}"
-    )
-
-
 def _infer(name: str, values: Floats, least: int) -> InferredColumn:
     if not values.size or values.min() == values.max():
         return InferredColumn(name, "number")
     distinct, counts = np.unique(values, return_counts=True)
     span = f"{as_written(distinct[0])} to {as_written(distinct[-1])}"
-    grows, whole = only_grows(values), all_whole(values)
+    grows, whole = patterns.only_grows(values), patterns.all_whole(values)
     unit = epoch_unit(values) if distinct.size >= 3 else ""
     is_time = _epoch_or_date(name, distinct, unit, grows=grows, whole=whole)
     if is_time is not None:
@@ -104,7 +55,7 @@ def _infer(name: str, values: Floats, least: int) -> InferredColumn:
         return doubtful(name, "time", "likely", what, evidence, "number", time=is_time)
     if grows:
         way, why = "grow" if values[-1] > values[0] else "fall", "it only grows"
-        if whole or regular_steps(values):
+        if whole or patterns.regular_steps(values):
             evidence = f"its values only {way} ({span}), as row numbers, counters and clocks do"
             return doubtful(name, "id", "likely", why, evidence, "number")
         return doubtful(name, "number", "likely", why, f"its values only {way} ({span}), so {_OUTSIDE}", "id")
@@ -116,7 +67,7 @@ def _infer(name: str, values: Floats, least: int) -> InferredColumn:
             or _dates(name, values, span, whole=False)
             or InferredColumn(name, "number")
         )
-    if whole and is_permutation(values):
+    if whole and patterns.is_permutation(values):
         evidence = f"its {values.size:,} whole numbers ({span}) never repeat, so they seem to name rows"
         return doubtful(name, "id", "likely", "no value repeats", evidence, "number")
     if unit:
@@ -125,20 +76,20 @@ def _infer(name: str, values: Floats, least: int) -> InferredColumn:
         return doubtful(name, "number", "unsure", f"may be {what}", evidence, "time")
     if inferred := _dates(name, values, span, whole=whole) or _counters(name, values, span, whole=whole):
         return inferred
-    if looks_like_ids(values) or fill_their_digits(values):
+    if patterns.looks_like_ids(values) or patterns.fill_their_digits(values):
         evidence = f"its whole numbers ({span}) have many digits and hardly repeat, so they may name rows"
         return doubtful(name, "number", "unsure", "many digits, hardly repeated", evidence, "id")
-    if distinct.size > 2 and is_named_like_an_id(name):
+    if distinct.size > 2 and column_names.suggests_id(name):
         frequent = counts.max() >= least
         evidence = f"its whole numbers ({span}) are names or codes by the name of the column"
         evidence += "" if frequent else ", and none is frequent enough to learn from"
         return doubtful(name, "category" if frequent else "id", "likely", "by its name", evidence, "number")
-    if are_codes(values):
+    if patterns.are_codes(values):
         evidence = (
             f"its {distinct.size} different whole numbers ({_few(distinct)}) lie far apart, as codes do"
         )
         return doubtful(name, "category", "likely", "few whole numbers far apart: codes", evidence, "number")
-    if never_returns(values) or _are_years(name, distinct):
+    if patterns.never_returns(values) or _are_years(name, distinct):
         evidence = f"its {distinct.size} whole numbers ({span}) may be years or batches, and then {_OUTSIDE}"
         return doubtful(name, "number", "unsure", "may be years or batches", evidence, "id")
     return _drifting(name, values, span) or InferredColumn(name, "number")
@@ -146,7 +97,7 @@ def _infer(name: str, values: Floats, least: int) -> InferredColumn:
 
 def _epoch_or_date(name: str, distinct: Floats, unit: str, *, grows: bool, whole: bool) -> TimeFormat | None:
     """Return how numbers are read as times, None if they are none."""
-    named = is_named_like_a_time(name)
+    named = column_names.suggests_time(name)
     if unit and (grows or named):
         return TimeFormat(epoch=unit)
     if distinct.size >= 3 and excel_days(distinct) and named:
@@ -163,7 +114,7 @@ def _few(distinct: Floats) -> str:
 
 
 def _versions(name: str, distinct: Floats, counts: Ints, least: int) -> InferredColumn | None:
-    if not is_named_like_a_version(name) or distinct.size > _MOST_VERSIONS or counts.max() < least:
+    if not column_names.suggests_version(name) or distinct.size > _MOST_VERSIONS or counts.max() < least:
         return None
     evidence = (
         f"its {distinct.size} different numbers ({_few(distinct)}) are versions by the name of the column"
@@ -173,7 +124,7 @@ def _versions(name: str, distinct: Floats, counts: Ints, least: int) -> Inferred
 
 def _drifting(name: str, values: Floats, span: str) -> InferredColumn | None:
     """Doubt a number that grows or falls along the table, if not at every row."""
-    direction = follows_row_order(values)
+    direction = patterns.follows_row_order(values)
     if not direction:
         return None
     verb = "grows" if direction > 0 else "falls"
@@ -189,8 +140,8 @@ def _drifting(name: str, values: Floats, span: str) -> InferredColumn | None:
 
 def _dates(name: str, values: Floats, span: str, *, whole: bool) -> InferredColumn | None:
     """Doubt numbers that may be dates or times in digits, or may count days."""
-    since = days_since(values)
-    what = since or (date_in_digits(values) if whole else "")
+    since = patterns.days_since(values)
+    what = since or (patterns.date_in_digits(values) if whole else "")
     if not what:
         return None
     evidence, settled = f"its values ({span}) may be {what}, and then {_OUTSIDE}", ""
@@ -206,7 +157,7 @@ def _dates(name: str, values: Floats, span: str, *, whole: bool) -> InferredColu
 
 def _counters(name: str, values: Floats, span: str, *, whole: bool) -> InferredColumn | None:
     """Doubt numbers that are counters of several things, row by row."""
-    n = interleaved_counters(values)
+    n = patterns.interleaved_counters(values)
     if not n:
         return None
     evidence = f"it holds {n} series ({span}) that only grow, as counters or meters of {n} devices do"
@@ -221,4 +172,4 @@ def _are_years(name: str, distinct: Floats) -> bool:
     """Tell whether whole numbers are years: by the name of the column, or as all recent years of a span."""
     recent = distinct[0] >= _OLDEST_YEAR and distinct[-1] <= _LATEST_YEAR
     every = distinct.size >= 3 and distinct.size == distinct[-1] - distinct[0] + 1
-    return is_named_like_a_year(name) or bool(recent and every)
+    return column_names.suggests_year(name) or bool(recent and every)

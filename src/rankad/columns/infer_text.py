@@ -16,15 +16,16 @@ from rankad.columns.formats import (
     PLAIN,
     NumberFormat,
     RecognizedNumbers,
+    points_among_whole_numbers,
     recognize_numbers,
 )
-from rankad.columns.infer_numbers import infer_numbers, marker_among_numbers, marker_among_times
+from rankad.columns.infer_numbers import infer_numbers
 from rankad.columns.infer_words import infer_words
 from rankad.columns.inferred import ColumnOptions, InferredColumn, cells_at, doubtful, option
-from rankad.columns.separators import Points, points_among_whole_numbers
+from rankad.columns.missing_values import marker_among_numbers, marker_among_times
+from rankad.columns.number_patterns import all_whole
 from rankad.columns.times import RecognizedTime, TimeFormat, recognize_times
-from rankad.columns.whole_numbers import all_whole, leading_zeros
-from rankad.columns.words import has_value, odd_words_at
+from rankad.columns.words import has_value, leading_zeros, odd_words_at
 from rankad.io.errors import shown
 from rankad.io.numbers import all_numbers, parse
 
@@ -99,11 +100,7 @@ def _plain_numbers(series: pl.Series, typed: bool, min_count: int) -> InferredCo
 
 
 def _distinguishable(series: pl.Series, values: Floats) -> bool:
-    """Tell whether different texts of digits are different floats, as those of very many digits are not.
-
-    >>> _distinguishable(pl.Series(["10000000000000001", "10000000000000002"]), np.array([1e16, 1e16]))
-    False
-    """
+    """Tell whether different texts of digits are different floats, as those of very many digits are not."""
     if np.abs(values).max() < _LARGEST_WHOLE:
         return True
     return int(series.filter(has_value(series)).n_unique()) <= np.unique(values).size
@@ -118,7 +115,7 @@ def _could_have_thousands(series: pl.Series) -> bool:
         or not series.str.contains(".", literal=True).any()
     ):
         return False
-    return points_among_whole_numbers(series.filter(has_value(series))) is not Points.CLEAR
+    return points_among_whole_numbers(series.filter(has_value(series))) != ""
 
 
 def _two_spellings(series: pl.Series, min_count: int) -> InferredColumn | None:
@@ -264,7 +261,7 @@ def _either(words: pl.Series, form: NumberFormat, rival: NumberFormat, name: str
         example, first, second = differ.row(0)
         confirm, because = _decimal(form), ""
         digits = read.filter(pl.col("one").is_not_null())["word"].str.replace(form.unit, "", literal=True)
-        if form.thousands == "." and points_among_whole_numbers(digits) is Points.THOUSANDS:
+        if form.thousands == "." and points_among_whole_numbers(digits) == "thousands":
             confirm = option(name, "number")
             because = ", as three digits follow every point and all other cells are whole numbers up to 999"
         return (
@@ -319,11 +316,7 @@ def _times(series: pl.Series, words: pl.Series, recognized: RecognizedTime) -> I
 
 
 def _may_be_durations(words: pl.Series, form: TimeFormat) -> bool:
-    """Tell whether times of day could be durations: all before noon, or of two parts and not all day round.
-
-    >>> _may_be_durations(pl.Series(["07:49", "13:05"]), TimeFormat(("clock",)))
-    True
-    """
+    """Tell whether times of day could be durations: all before noon, or of two parts in few hours."""
     if bool(words.str.contains(r"(?i)m\.?\s*$").any()):
         return False
     hours = form.read(words).dt.hour().drop_nulls().unique()

@@ -7,7 +7,7 @@ import polars as pl
 
 from rankad._base.arrays import Ints
 from rankad.columns.inferred import InferredColumn, cells_at, doubtful, option
-from rankad.columns.whole_numbers import ENOUGH
+from rankad.columns.number_patterns import ENOUGH
 from rankad.columns.words import MOST_CATEGORIES, has_value, least_count
 from rankad.io.errors import shown
 from rankad.io.numbers import all_numbers
@@ -123,11 +123,7 @@ def _rare_words(name: str, words: pl.Series, counts: pl.DataFrame, least: int) -
 
 
 def _same_pattern(distinct: pl.Series) -> bool:
-    """Tell whether nearly all words are the same but for their digits, as 3/10 and 12/10, or BB80 and BB9F.
-
-    >>> _same_pattern(pl.Series(["3/10", "12/10"])), _same_pattern(pl.Series(["A1", "B1"]))
-    (True, False)
-    """
+    """Tell whether nearly all words are the same but for digits, as 3/10 and 12/10, or BB80 and BB9F."""
     patterns = distinct.str.replace(_HEXADECIMAL, "0").str.replace_all(r"\d+", "0").alias("word")
     counts = patterns.value_counts(sort=True, name="words")["words"]
     return int(counts[0]) >= _SAME_PATTERN * len(distinct)

@@ -206,11 +206,7 @@ def recognize_times(words: pl.Series, *, day_first: bool | None = None) -> Recog
 
 
 def epoch_unit(values: Floats) -> str:
-    """Return the unit in which numbers could all be times of this century, "" if there is none.
-
-    >>> epoch_unit(np.array([1.7e9, 1.7e9 + 60])), epoch_unit(np.array([5.0, 7.0]))
-    ('s', '')
-    """
+    """Return the unit in which numbers could all be times of this century, "" if there is none."""
     if values.size:
         for unit, per_second in EPOCHS.items():
             if values.min() / per_second >= _YEAR_2000 and values.max() / per_second < _YEAR_2100:
@@ -219,11 +215,7 @@ def epoch_unit(values: Floats) -> str:
 
 
 def excel_days(values: Floats, earliest: float = 20_000.0, latest: float = 80_000.0) -> bool:
-    """Tell whether numbers could all be days as Excel counts them, from 1954 to 2119 by default.
-
-    >>> excel_days(np.array([45123.0, 45124.5])), excel_days(np.array([45123.0, 100.0]))
-    (True, False)
-    """
+    """Tell whether numbers could all be days as Excel counts them, from 1954 to 2119 by default."""
     return bool(values.size and values.min() >= earliest and values.max() < latest)
 
 
@@ -257,11 +249,7 @@ def fractions(times: pl.Series) -> dict[str, Floats]:
 
 
 def label(part: str, fraction: float) -> str:
-    """Write a part of a time.
-
-    >>> label("hour", 0.5), label("weekday", 6 / 7), label("month", 0.999)
-    ('12:00', 'Sunday', 'December')
-    """
+    """Write a part of a time."""
     if part == "hour":
         minutes = round(fraction * _MINUTES_A_DAY) % _MINUTES_A_DAY
         return f"{minutes // 60:02d}:{minutes % 60:02d}"

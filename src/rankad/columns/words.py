@@ -14,7 +14,7 @@ from rankad.io.numbers import MISSING, is_text, parse
 
 __all__ = [
     *("MOST_CATEGORIES", "TRUE_OR_FALSE", "all_booleans"),
-    *("has_value", "least_count", "odd_words_at", "read_words"),
+    *("has_value", "leading_zeros", "least_count", "odd_words_at", "read_words"),
 ]
 
 TRUE_OR_FALSE = ("true", "false")
@@ -71,11 +71,7 @@ def read_words(series: pl.Series, *, known: Collection[str | None] = (), boolean
 
 
 def least_count(n_rows: int, min_count: int) -> int:
-    """Return how many rows a word needs to get its own indicator.
-
-    >>> least_count(300, 5), least_count(5000, 5)
-    (5, 25)
-    """
+    """Return how many rows a word needs to get its own indicator."""
     return max(min_count, math.ceil(n_rows / _ONE_IN))
 
 
@@ -102,3 +98,8 @@ def odd_words_at(words: pl.Series, places: Ints) -> tuple[str, ...]:
     """Return the words at these places that models are to remember: not too long, and not too many."""
     odd = words.gather(places).unique(maintain_order=True)
     return tuple(odd.filter(odd.str.len_chars() <= _LONGEST_WORD).head(_MOST_ODD_WORDS).to_list())
+
+
+def leading_zeros(words: pl.Series) -> bool:
+    """Tell whether some text of digits starts with a zero that a number would not have."""
+    return bool(words.str.contains(r"^\s*0\d+\s*$").any())

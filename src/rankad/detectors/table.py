@@ -146,15 +146,8 @@ class TableDetector(CalibratedDetector):
         missing: dict[str | None, list[str]] = {}
         for column, value in encoder.missing:
             missing.setdefault(column, []).append(value)
-        made = cls(
-            clone(detector),
-            ids=encoder.ids,
-            drop=encoder.dropped,
-            categories=encoder.categories,
-            missing=missing,
-            min_count=min_count,
-        )
-        made._take(encoder, detector)
+        made = cls(clone(detector), ids=encoder.ids, drop=encoder.dropped, categories=encoder.categories)
+        made.set_params(missing=missing, min_count=min_count)._take(encoder, detector)
         return made
 
     def fit(self, X: Any, y: Any = None) -> TableDetector:
@@ -207,9 +200,7 @@ class TableDetector(CalibratedDetector):
         """
         detector = self._inside()
         if not isinstance(detector, RankAD):
-            raise ValueError(
-                f"detector must be a RankAD to judge the rows that it is fitted on, got {detector!r}."
-            )
+            raise ValueError(f"detector must be a RankAD to judge rows it is fitted on, got {detector!r}.")
         scores: list[Floats] = []
 
         def fit_and_score(fitted: RankAD, rows: Floats, singletons: Ints) -> Ints:
@@ -227,12 +218,8 @@ class TableDetector(CalibratedDetector):
         """Learn the encoder and encode the rows, before fitting, so that large text need not be kept."""
         detector = self._inside()
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
-            advice = (
-                "; pass the false-alarm rate by name, as in alpha=0.01" if isinstance(detector, Real) else ""
-            )
-            raise ValueError(
-                f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}{advice}."
-            )
+            advice = "; pass the rate by name, as in alpha=0.01" if isinstance(detector, Real) else ""
+            raise ValueError(f"detector must be RankAD, KLPE, EpsilonLPE or None, got {detector!r}{advice}.")
         table = as_frame(X)
         if table.height < detector._least_rows:
             raise ValueError(
@@ -299,10 +286,8 @@ class TableDetector(CalibratedDetector):
 
     def _check_fitted(self) -> None:
         if "detector_" not in self.__dict__:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: call fit with a table of normal "
-                f"rows first."
-            )
+            name = type(self).__name__
+            raise NotFittedError(f"{name} is not fitted yet: call fit with a table of normal rows first.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return "detector_" in self.__dict__

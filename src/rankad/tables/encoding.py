@@ -12,7 +12,7 @@ import polars as pl
 
 from rankad._base.arrays import Floats, Ints
 from rankad.columns.inferred import ColumnOptions
-from rankad.columns.missing_markers import MissingMarker, without_markers
+from rankad.columns.missing_values import MissingMarker, without_markers
 from rankad.io.errors import listed, shown
 from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, NumberColumn, to_stored
 from rankad.tables.frames import as_frame

@@ -13,7 +13,7 @@ import polars as pl
 from rankad._base.arrays import Floats, Ints
 from rankad.columns.inference import infer_column
 from rankad.columns.inferred import ColumnOptions, InferredColumn
-from rankad.columns.missing_markers import parse_markers, unused_markers, without_markers
+from rankad.columns.missing_values import parse_markers, unused_markers, without_markers
 from rankad.io.errors import listed
 from rankad.tables.encoded_columns import CategoryColumn, EmptyColumn, NumberColumn, TimeColumn
 from rankad.tables.encoding import TableEncoder, is_plain
@@ -158,11 +158,10 @@ def _for_all(make: Callable[[S], T], columns: Sequence[S]) -> list[T]:
 
 
 def _learn(series: pl.Series, inferred: InferredColumn, min_count: int, *, asked_for: bool) -> LearnedColumn:
-    odd_words = inferred.odd_words
     if inferred.kind == "number":
-        return NumberColumn.learn(series, format=inferred.number, odd_words=odd_words, min_count=min_count)
+        return NumberColumn.learn(series, inferred.number, inferred.odd_words, min_count)
     if inferred.kind == "time":
-        return TimeColumn.learn(series, inferred.time, odd_words)
+        return TimeColumn.learn(series, inferred.time, inferred.odd_words)
     if inferred.kind == "empty":
         return LearnedColumn(EmptyColumn(series.name))
     return CategoryColumn.learn(series, min_count, asked_for=asked_for)

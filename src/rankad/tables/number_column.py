@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from rankad._base.arrays import LARGEST, Bools, Floats, Ints
 from rankad.columns.formats import PLAIN, NumberFormat
-from rankad.columns.missing_markers import missing_option
+from rankad.columns.missing_values import missing_option
 from rankad.io.errors import shown
 from rankad.io.numbers import is_text, read_numbers, unread
 from rankad.tables.strange_cells import (
@@ -23,13 +23,15 @@ from rankad.tables.strange_cells import (
     NOT_POSITIVE,
     LearnedColumn,
     StrangeCell,
+    any_word_counts,
     no_number,
+    not_remembered,
     strange_cells,
-    unreadable_words,
 )
 
 __all__ = ["NumberColumn"]
 
+_Words: TypeAlias = tuple[str, ...]
 _NONE: Ints = np.empty(0, dtype=np.int64)
 # A few distinct values, each in several of this many rows, are all that there are.
 _MOST_VALUES, _ENOUGH_FOR_VALUES = 30, 50
@@ -77,7 +79,7 @@ class NumberColumn:
     missing: bool
     constant: bool
     format: NumberFormat = PLAIN
-    odd_words: tuple[str, ...] = ()
+    odd_words: _Words = ()
     values: tuple[float, ...] = ()
     wall: str = ""
     any_word: bool = False
@@ -86,9 +88,8 @@ class NumberColumn:
     def learn(
         cls,
         series: pl.Series,
-        *,
         format: NumberFormat = PLAIN,
-        odd_words: tuple[str, ...] = (),
+        odd_words: _Words = (),
         min_count: int = 5,
     ) -> LearnedColumn:
         """Learn from nominal cells, of which at least one is a number."""
@@ -113,21 +114,11 @@ class NumberColumn:
         elif not constant and ends[0].size + ends[1].size == seen.size:
             # Left out, the only row of one of two values would be strange to a constant.
             singletons += [seen[end] for end in ends if end.size == 1]
-        column = cls(
-            series.name,
-            median,
-            center,
-            spread or 1.0,
-            bool(absent.any()),
-            constant,
-            format,
-            odd_words,
-            known,
-            sign,
-        )
-        words = unreadable_words(series, odd_words, column._unreadable(series, values))
-        singletons.append(words.singletons)
-        return LearnedColumn(replace(column, any_word=words.any_word), np.unique(np.concatenate(singletons)))
+        column = cls(series.name, median, center, spread or 1.0, bool(absent.any()), constant)
+        column = replace(column, format=format, odd_words=odd_words, values=known, wall=sign)
+        any_word, single_words = any_word_counts(series, odd_words, column._unreadable(series, values))
+        singletons.append(single_words)
+        return LearnedColumn(replace(column, any_word=any_word), np.unique(np.concatenate(singletons)))
 
     @property
     def width(self) -> int:
@@ -155,10 +146,7 @@ class NumberColumn:
         """Return the rows whose text is neither a number nor counts as missing."""
         if self.any_word or not is_text(series.dtype):
             return _NONE
-        rows = unread(series, values)
-        if rows.size and self.odd_words:
-            rows = rows[~series.cast(pl.String).gather(rows).is_in(self.odd_words).to_numpy()]
-        return rows
+        return not_remembered(series, unread(series, values), self.odd_words)
 
     def encode(self, series: pl.Series, out: Floats) -> list[StrangeCell]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rankad._base.arrays import LARGEST
 from rankad.columns.formats import NumberFormat
-from rankad.columns.missing_markers import MissingMarker
+from rankad.columns.missing_values import MissingMarker
 from rankad.columns.times import EPOCHS, EXCEL, ORDERS, PARTS, TimeFormat
 from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, NumberColumn, TimeColumn
 
@@ -16,8 +16,6 @@ __all__ = ["Note", "read_columns", "read_count", "read_markers", "read_names", "
 
 # No encoder has more encoded columns than these, which would only fill the memory.
 _MOST_COLUMNS = 1_000_000
-_KINDS = ("number", "category", "time", "id", "text", "empty")
-_SURE = ("sure", "likely", "unsure")
 
 
 class Note(NamedTuple):
@@ -32,12 +30,10 @@ class Note(NamedTuple):
 
 def read_columns(stored: Any, *, old: bool = False) -> tuple[Column, ...]:
     """Return stored columns; a ValueError says what is wrong. Those of the old schema have no formats."""
-    if not isinstance(stored, list) or not stored:
-        raise ValueError(f"columns must be a list with at least one column, got {_shown(stored)}.")
-    columns = tuple(_column(each, old) for each in stored)
+    columns = tuple(_column(each, old) for each in _list("columns", stored))
     read_names("columns", [column.name for column in columns])
     if not 1 <= sum(column.width for column in columns) <= _MOST_COLUMNS:
-        raise ValueError(f"columns must become 1 to {_MOST_COLUMNS:,} numbers.")
+        raise ValueError(f"columns must be a list that becomes 1 to {_MOST_COLUMNS:,} numbers.")
     return columns
 
 
@@ -53,57 +49,34 @@ def read_count(name: str, stored: Any, least: int = 0) -> int:
 
 def read_notes(stored: Any) -> tuple[Note, ...]:
     """Return stored notes."""
-    if not isinstance(stored, list):
-        raise ValueError(f"notes must be a list, got {_shown(stored)}.")
-    notes = []
-    for each in stored:
-        if not isinstance(each, dict) or not all(isinstance(each.get(field), str) for field in Note._fields):
-            raise ValueError(f"a note must be an object of texts, got {_shown(each)}.")
-        note = Note(*(each[field] for field in Note._fields))
-        if note.kind not in _KINDS or note.sure not in _SURE:
-            raise ValueError(f"a note must be of a known kind and sureness, got {_shown(each)}.")
-        notes.append(note)
+    notes = tuple(Note(**_object("a note", each, _NOTE)) for each in _list("notes", stored))
     read_names("notes", [note.name for note in notes])
-    return tuple(notes)
+    return notes
 
 
 def read_markers(stored: Any) -> tuple[MissingMarker, ...]:
     """Return stored markers of missing values."""
-    if not isinstance(stored, list):
-        raise ValueError(f"missing must be a list, got {_shown(stored)}.")
-    markers = []
-    for each in stored:
-        column, value = (each.get("column"), each.get("value")) if isinstance(each, dict) else (0, 0)
-        if not isinstance(column, (str, type(None))) or not isinstance(value, str) or not value:
-            raise ValueError(f"missing must hold a column and a value each, got {_shown(each)}.")
-        markers.append(MissingMarker(column, value))
-    return tuple(markers)
+    return tuple(MissingMarker(**_object("missing", each, _MARKER)) for each in _list("missing", stored))
 
 
 def _column(stored: Any, old: bool) -> Column:
-    if not isinstance(stored, dict):
-        raise ValueError(f"a column must be stored as an object, got {_shown(stored)}.")
-    kind, name = stored.get("kind"), stored.get("name")
-    if not isinstance(name, str):
-        raise ValueError(f"a column's name must be text, got {_shown(name)}.")
+    name = _object("a column", stored, {"name": _TEXT})["name"]
+    kind, what = stored.get("kind"), f"column {name!r}"
     if kind == EmptyColumn.kind:
         return EmptyColumn(name)
     if kind == NumberColumn.kind:
-        return NumberColumn(name, **_fields(name, stored, _OLD_NUMBER if old else _OLD_NUMBER | _NEW_NUMBER))
+        return NumberColumn(name, **_object(what, stored, _OLD_NUMBER_COLUMN if old else _NUMBER_COLUMN))
+    # Older models have neither bare_dates nor edge.
     if kind == TimeColumn.kind and not old:
-        # Older models do not have it.
-        return TimeColumn(name, **_fields(name, {"bare_dates": True, **stored}, _TIME))
+        return TimeColumn(name, **_object(what, {"bare_dates": True, **stored}, _TIME_COLUMN))
     if kind == CategoryColumn.kind:
-        column = CategoryColumn(name, **_fields(name, {"edge": 0.0, **stored}, _CATEGORY))
+        column = CategoryColumn(name, **_object(what, {"edge": 0.0, **stored}, _CATEGORY_COLUMN))
         if column.boolean and not set(column.categories) <= {"true", "false", None}:
-            shown = _shown(list(column.categories))
-            raise ValueError(f"categories of column {name!r} must be 'true' and 'false', got {shown}.")
+            raise ValueError(
+                f"categories of {what} must be 'true' and 'false', got {_shown(column.categories)}."
+            )
         return column
-    raise ValueError(f"column {name!r} is of the kind {_shown(kind)}, which this rankad does not know.")
-
-
-def _fields(name: str, stored: Mapping[str, Any], fields: Mapping[str, _Field]) -> dict[str, Any]:
-    return {field: _read(f"{field} of column {name!r}", stored.get(field), fields[field]) for field in fields}
+    raise ValueError(f"{what} is of the kind {_shown(kind)}, which this rankad does not know.")
 
 
 class _Field(NamedTuple):
@@ -120,16 +93,36 @@ def _read(what: str, value: Any, field: _Field) -> Any:
     return field.make(value)
 
 
+def _list(what: str, stored: Any) -> list[Any]:
+    return list(_read(what, stored, _Field(lambda value: isinstance(value, list), "a list")))
+
+
+def _object(what: str, stored: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked fields of an object; a format is a class with fields of its own."""
+    if not isinstance(stored, dict):
+        raise ValueError(f"{what} must be stored as an object, got {_shown(stored)}.")
+    return {
+        name: _read(f"{name} of {what}", stored.get(name), field)
+        if isinstance(field, _Field)
+        else field[0](**_object(f"the {name} of {what}", stored.get(name), field[1]))
+        for name, field in fields.items()
+    }
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _distinct(value: Any, allowed: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and all(map(allowed, value)) and len(set(value)) == len(value)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is_categories(value: Any) -> bool:
+    return _distinct(value, lambda each: each is None or (_is_text(each) and each)) and set(value) != {None}
 
 
 def _count(least: int) -> _Field:
@@ -144,27 +137,26 @@ def _some_of(*allowed: str) -> _Field:
     return _Field(lambda value: _distinct(value, allowed.__contains__), f"some of {allowed}", tuple)
 
 
-def _format(form: type, fields: Mapping[str, _Field]) -> _Field:
-    def is_format(value: Any) -> bool:
-        return isinstance(value, dict) and all(each.valid(value.get(name)) for name, each in fields.items())
-
-    wanted = "an object with " + ", ".join(f"{name} ({each.wanted})" for name, each in fields.items())
-    return _Field(is_format, wanted, lambda value: form(**{n: f.make(value[n]) for n, f in fields.items()}))
-
-
-def _is_categories(value: Any) -> bool:
-    texts = _distinct(value, lambda each: each is None or (isinstance(each, str) and each != ""))
-    return texts and any(each is not None for each in value)
-
-
 def _shown(value: Any) -> str:
     return reprlib.repr(value)
 
 
 _FLAG = _Field(lambda value: isinstance(value, bool), "true or false")
 _NUMBER = _Field(_is_number, f"a number within {LARGEST:g}", float)
+_NUMBERS = _Field(
+    lambda value: isinstance(value, list) and all(map(_is_number, value)),
+    "a list of numbers",
+    lambda value: tuple(map(float, value)),
+)
 _TEXT = _Field(_is_text, "a text")
 _WORDS = _Field(lambda value: _distinct(value, _is_text), "a list of different texts", tuple)
+_OLD_NUMBER_COLUMN = {
+    "median": _NUMBER,
+    "center": _NUMBER,
+    "scale": _Field(lambda value: _is_number(value) and value > 0, "a number above zero", float),
+    "missing": _FLAG,
+    "constant": _FLAG,
+}
 _NUMBER_FORMAT = {
     "decimal": _one_of(".", ","),
     "thousands": _one_of("", ".", ",", "'", " ", "_"),
@@ -172,35 +164,35 @@ _NUMBER_FORMAT = {
     "bare": _FLAG,
     "accounting": _FLAG,
 }
-_OLD_NUMBER = {
-    "median": _NUMBER,
-    "center": _NUMBER,
-    "scale": _Field(lambda value: _is_number(value) and value > 0, "a number above zero", float),
-    "missing": _FLAG,
-    "constant": _FLAG,
-}
-_NEW_NUMBER = {
-    "format": _format(NumberFormat, _NUMBER_FORMAT),
+_NUMBER_COLUMN = _OLD_NUMBER_COLUMN | {
+    "format": (NumberFormat, _NUMBER_FORMAT),
     "odd_words": _WORDS,
-    "values": _Field(
-        lambda value: isinstance(value, list) and all(map(_is_number, value)),
-        "a list of numbers",
-        lambda value: tuple(map(float, value)),
-    ),
+    "values": _NUMBERS,
     "wall": _one_of("", "positive", "not negative"),
     "any_word": _FLAG,
 }
-_TIME = {
+_TIME_COLUMN = {
     "parts": _some_of(*PARTS),
     "missing": _FLAG,
-    "format": _format(TimeFormat, {"orders": _some_of(*ORDERS), "epoch": _one_of("", *EPOCHS, EXCEL)}),
+    "format": (TimeFormat, {"orders": _some_of(*ORDERS), "epoch": _one_of("", *EPOCHS, EXCEL)}),
     "odd_words": _WORDS,
     "any_word": _FLAG,
     "bare_dates": _FLAG,
 }
-_CATEGORY = {
+_CATEGORY_COLUMN = {
     "categories": _Field(_is_categories, "a list of different texts", tuple),
     "n_other": _count(0),
     "boolean": _FLAG,
     "edge": _Field(lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1", float),
+}
+_NOTE = {
+    "name": _TEXT,
+    "kind": _one_of("number", "category", "time", "id", "text", "empty"),
+    "sure": _one_of("sure", "likely", "unsure"),
+    "why": _TEXT,
+    "doubt": _TEXT,
+}
+_MARKER = {
+    "column": _Field(lambda value: value is None or _is_text(value), "a text or null"),
+    "value": _Field(lambda value: _is_text(value) and value != "", "a text that is not empty"),
 }

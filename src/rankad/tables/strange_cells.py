@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from rankad._base.arrays import Floats, Ints
+from rankad.io.numbers import is_text
 
 if TYPE_CHECKING:
     from rankad.tables.encoded_columns import Column
@@ -71,13 +72,6 @@ class LearnedColumn(NamedTuple):
     as_rare: Floats = np.empty(0)
 
 
-class UnreadableWords(NamedTuple):
-    """Whether any unreadable word counts as missing, and the rows whose word is strange to the others."""
-
-    any_word: bool
-    singletons: Ints
-
-
 def no_number(written: str) -> str:
     """Say that a cell is not a number in the format of the column.
 
@@ -93,20 +87,21 @@ def strange_cells(series: pl.Series, rows: Ints, what: str) -> list[StrangeCell]
     return [StrangeCell(int(row), series.name, what, value) for row, value in zip(rows, values, strict=True)]
 
 
-def unreadable_words(series: pl.Series, odd_words: tuple[str, ...], unknown: Ints) -> UnreadableWords:
-    """Decide whether any word that is not a number or a time counts as missing.
+def not_remembered(series: pl.Series, unreadable: Ints, odd_words: tuple[str, ...]) -> Ints:
+    """Return the unreadable rows whose word is none of those that count as missing."""
+    if not unreadable.size or not odd_words or not is_text(series.dtype):
+        return unreadable
+    rows: Ints = unreadable[~series.cast(pl.String).gather(unreadable).is_in(odd_words).to_numpy()]
+    return rows
 
-    With error codes of all kinds, say, most words of new normal rows would be new.
 
-    Parameters
-    ----------
-    series : polars Series of nominal cells
-    odd_words : tuple of str
-        Words that the model remembers as missing.
-    unknown : ndarray of int
-        Rows with other words that cannot be read.
+def any_word_counts(series: pl.Series, odd_words: tuple[str, ...], unknown: Ints) -> tuple[bool, Ints]:
+    """Decide from nominal cells whether any unreadable word counts as missing; also return the singletons.
+
+    With error codes of all kinds, say, most words of new normal rows would be new. `unknown` are the rows
+    with words that are not remembered.
     """
-    rows = unknown
+    rows: Ints = unknown
     if odd_words:
         words = series.cast(pl.String)
         # The column itself may be called "count".
@@ -114,5 +109,4 @@ def unreadable_words(series: pl.Series, odd_words: tuple[str, ...], unknown: Int
         once = [word for word, n in counts.iter_rows() if n == 1]
         rows = np.union1d(rows, np.flatnonzero(words.is_in(once).fill_null(False).to_numpy()))
     # With one of them left out, there must still be enough.
-    singletons = rows if rows.size <= _SEVERAL_WORDS else rows[:0]
-    return UnreadableWords(rows.size >= _SEVERAL_WORDS, singletons)
+    return rows.size >= _SEVERAL_WORDS, rows if rows.size <= _SEVERAL_WORDS else rows[:0]

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankad._base.arrays import Floats, Ints
-from rankad.columns.placeholders import without_placeholder
+from rankad.columns.missing_values import without_likely_marker
 from rankad.columns.times import TimeFormat, fractions, label, parts_of
 from rankad.columns.words import has_value
 from rankad.io.errors import TableError
@@ -22,8 +22,9 @@ from rankad.tables.strange_cells import (
     NO_TIME,
     LearnedColumn,
     StrangeCell,
+    any_word_counts,
+    not_remembered,
     strange_cells,
-    unreadable_words,
 )
 
 __all__ = ["TimeColumn"]
@@ -76,11 +77,11 @@ class TimeColumn:
         """Learn from nominal cells, of which at least one is a time."""
         times = format.read(series)
         absent = np.flatnonzero(times.is_null().to_numpy())
-        column = cls(series.name, parts_of(without_placeholder(times)), absent.size > 0, format, odd_words)
-        words = unreadable_words(series, odd_words, column._unreadable(series, times))
+        column = cls(series.name, parts_of(without_likely_marker(times)), absent.size > 0, format, odd_words)
+        any_word, single_words = any_word_counts(series, odd_words, column._unreadable(series, times))
         bare = column._bare_dates(series, times)
-        singletons = [words.singletons, *(rows for rows in (absent, bare) if rows.size == 1)]
-        column = replace(column, any_word=words.any_word, bare_dates=bare.size > 0)
+        singletons = [single_words, *(rows for rows in (absent, bare) if rows.size == 1)]
+        column = replace(column, any_word=any_word, bare_dates=bare.size > 0)
         return LearnedColumn(column, np.unique(np.concatenate(singletons)))
 
     @property
@@ -116,9 +117,7 @@ class TimeColumn:
         if self.any_word:
             return np.empty(0, dtype=np.int64)
         rows = np.flatnonzero((times.is_null() & has_value(series)).to_numpy())
-        if rows.size and self.odd_words and is_text(series.dtype):
-            rows = rows[~series.cast(pl.String).gather(rows).is_in(self.odd_words).to_numpy()]
-        return rows
+        return not_remembered(series, rows, self.odd_words)
 
     def _bare_dates(self, series: pl.Series, times: pl.Series) -> Ints:
         """Return the rows with a date and no time of day, if hours are learned from."""

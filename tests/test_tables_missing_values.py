@@ -11,7 +11,7 @@ import rankad
 from cli_cases import QUICK
 from rankad import RankAD, TableDetector
 from rankad.columns.inferred import ColumnWarning
-from rankad.columns.missing_markers import MissingMarker, parse_markers
+from rankad.columns.missing_values import MissingMarker, parse_markers
 from rankad.tables import TableEncoder, Untyped
 
 
