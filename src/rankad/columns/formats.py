@@ -40,18 +40,6 @@ MULTIPLES = frozenset(["%", "‰", "k", "K", "M", "G", "bn", "mn", "Mio", "Mrd"]
 class NumberFormat:
     """How the numbers of a column are written.
 
-    Attributes
-    ----------
-    decimal : {".", ","}
-    thousands : str
-        The separator between groups of three digits; "" if they are not grouped.
-    unit : str
-        The text after each number, or before it as with currencies.
-    bare : bool
-        Whether cells without the unit are numbers too.
-    accounting : bool
-        Whether (12.50) and 12.50- are negative.
-
     Examples
     --------
     >>> NumberFormat(decimal=",", thousands=".").read(pl.Series(["1.234,5", "70,7", "12.3", "x"])).to_list()
@@ -59,10 +47,10 @@ class NumberFormat:
     """
 
     decimal: str = "."
-    thousands: str = ""
-    unit: str = ""
-    bare: bool = True
-    accounting: bool = False
+    thousands: str = ""  # between groups of three digits; "" if they are not grouped
+    unit: str = ""  # after each number, or before it as with currencies
+    bare: bool = True  # whether cells without the unit are numbers too
+    accounting: bool = False  # whether (12.50) and 12.50- are negative
 
     def read(self, text: pl.Series) -> pl.Series:
         """Return text as Float64, null where it is not a number in this format."""
@@ -102,23 +90,12 @@ _SEPARATORS = (".", ",", ".,", ",.", ".'", ". ", ", ", ",'", "._")
 
 
 class RecognizedNumbers(NamedTuple):
-    """How to read the cells of a column as numbers.
-
-    Attributes
-    ----------
-    format : NumberFormat
-    odd : ndarray of int
-        The cells that cannot be read.
-    rival : NumberFormat or None
-        Another format that reads as many cells, but as other numbers.
-    ambiguous : ndarray of int
-        Cells such as 1,234 that are read as thousands, though hardly any cell shows that they are.
-    """
+    """How to read the cells of a column as numbers."""
 
     format: NumberFormat
-    odd: Ints
-    rival: NumberFormat | None
-    ambiguous: Ints
+    odd: Ints  # cells that cannot be read
+    rival: NumberFormat | None  # another format that reads as many cells, but as other numbers
+    ambiguous: Ints  # cells such as 1,234, read as thousands although hardly any cell shows it
 
 
 def recognize_numbers(

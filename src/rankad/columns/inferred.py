@@ -32,57 +32,29 @@ class ColumnWarning(UserWarning):
 
 
 class ColumnOptions(NamedTuple):
-    """What the user says about columns.
-
-    Attributes
-    ----------
-    numbers, categories, times, ids, drop : collection of str
-        Columns of this kind, whatever they look like.
-    decimal : {".", ","} or None
-        The decimal mark in text; None infers it from the cells.
-    day_first : bool or None
-        Whether 03/04/2024 is in April; None infers it from the cells.
-    missing : value, collection of values, or mapping of columns to these
-        Markers of missing values, in all columns or in some.
-    """
+    """What the user says about columns; those named are of that kind, whatever they look like."""
 
     numbers: Collection[str] = ()
     categories: Collection[str] = ()
     times: Collection[str] = ()
     ids: Collection[str] = ()
     drop: Collection[str] = ()
-    decimal: str | None = None
-    day_first: bool | None = None
-    missing: Any = ()
+    decimal: str | None = None  # the decimal mark in text; None infers it
+    day_first: bool | None = None  # whether 03/04/2024 is in April; None infers it
+    missing: Any = ()  # markers of missing values, for all columns or by column
 
 
 class InferredColumn(NamedTuple):
-    """What a column is taken as.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"number", "category", "time", "id", "text", "empty"}
-        An id names or counts rows. Ids and free text are not learned from.
-    sure : {"sure", "likely", "unsure"}
-    why : str
-        The evidence in a few words; empty where it is obvious.
-    doubt : str
-        A warning where the guess could be wrong; empty where it is sure.
-    number : NumberFormat
-    time : TimeFormat
-    odd_words : tuple of str
-        Cells that are neither numbers nor times; they count as missing.
-    """
+    """What a column is taken as, how sure that is, and how its cells are read."""
 
     name: str
-    kind: str
-    sure: str = "sure"
-    why: str = ""
-    doubt: str = ""
+    kind: str  # number, category, time, id, text or empty; ids and text are not learned from
+    sure: str = "sure"  # sure, likely or unsure
+    why: str = ""  # the evidence in a few words; "" where it is obvious
+    doubt: str = ""  # a warning where the guess could be wrong
     number: NumberFormat = PLAIN
     time: TimeFormat = TimeFormat()
-    odd_words: tuple[str, ...] = ()
+    odd_words: tuple[str, ...] = ()  # cells that are neither numbers nor times; they count as missing
 
     @property
     def learned(self) -> bool:

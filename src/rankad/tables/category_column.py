@@ -28,29 +28,14 @@ _BOOLEANS: dict[str | None, bool] = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """Categories: an indicator for each frequent one, and one for all rare ones, if there are any.
-
-    Attributes
-    ----------
-    name : str
-    categories : tuple of str or None
-        Those with an indicator of their own, most frequent first; None is a missing value.
-    n_other : int
-        How many rare ones nominal rows had. They share an indicator with new words; if there were none, new
-        words are strange.
-    boolean : bool
-        Whether the categories are "true" and "false".
-    edge : float
-        The share of nominal rows whose category would be rare had they been left out: new rows have rare
-        categories so much more often.
-    """
+    """Categories: an indicator for each frequent one, and one for all rare ones, if there are any."""
 
     kind: ClassVar[str] = "category"
     name: str
-    categories: tuple[str | None, ...]
-    n_other: int
-    boolean: bool
-    edge: float = 0.0
+    categories: tuple[str | None, ...]  # the frequent ones; None is a missing value
+    n_other: int  # how many rare ones there were; if none, new words are strange
+    boolean: bool  # whether the categories are "true" and "false"
+    edge: float = 0.0  # the share of nominal rows whose category would be rare had they been left out
 
     @classmethod
     def learn(cls, series: pl.Series, min_count: int, *, asked_for: bool = False) -> LearnedColumn:

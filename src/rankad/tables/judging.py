@@ -50,68 +50,35 @@ How: TypeAlias = Literal[
 class MovedColumn(NamedTuple):
     """A column that differs from nominal rows, or that explains alarms.
 
-    Attributes
-    ----------
-    column : str
-    distance, p_value : float
-        How far it is from nominal rows, and the chance of that: see `rankad.alarms.shifts.Shift`.
-    moved : bool
-        Whether chance does not explain the distance.
-    explains : float or None
-        The share of alarms that would be none with a typical value in this column; None without alarms.
-    blamed : float or None
-        The share of alarms whose smallest change to a nominal row includes this column.
-    beyond : float
-        The share of alarms with a number at or beyond the edge of nominal ones.
-    how : str
-        How it differs: "strange" or "missing" cells, "swapped" with another column, a "category" that is more
-        or less frequent, a "time" of the day or the year, values "beyond" nominal ones in alarms only, usual
-        values that do not go "together" with other columns, or a kind of `rankad.alarms.shifts.NumberShift`.
-    share, nominal_share : float
-        Of strange or missing cells, or of the category.
-    value : object
-        A strange cell, the category, or the other column.
-    what : str
-        Why the cell is strange.
-    numbers : NumberShift or None
+    `how` is one of: "strange" or "missing" cells, "swapped" with another column, a "category" that is more or
+    less frequent, a "time" of the day or the year, values "beyond" nominal ones in alarms only, usual values
+    that do not go "together" with other columns, or a kind of `rankad.alarms.shifts.NumberShift`.
     """
 
     column: str
-    distance: float
-    p_value: float
-    moved: bool
-    explains: float | None
-    blamed: float | None
-    beyond: float = 0.0
+    distance: float  # from nominal rows: see `rankad.alarms.shifts.Shift`
+    p_value: float  # the chance of such a distance
+    moved: bool  # whether chance does not explain the distance
+    explains: float | None  # share of alarms that a typical value here would end
+    blamed: float | None  # share of alarms whose smallest change includes this column
+    beyond: float = 0.0  # share of alarms with a number at or beyond the edge of nominal ones
     how: How = "other"
-    share: float = 0.0
+    share: float = 0.0  # of strange or missing cells, or of the category
     nominal_share: float = 0.0
-    value: object = None
-    what: str = ""
+    value: object = None  # a strange cell, the category, or the other column
+    what: str = ""  # why the cell is strange
     numbers: NumberShift | None = None
 
 
 class TableVerdict(NamedTuple):
-    """The verdict on a table.
+    """The verdict on a table."""
 
-    Attributes
-    ----------
-    overall : Verdict
-        By its p-values.
-    columns : tuple of MovedColumn
-        Those to be named, the most important first.
-    has_rows : bool
-        Whether the model holds nominal rows to compare columns with.
-    n_moved, n_compared, n_looked : int
-        The numbers of columns that moved, of rows compared with nominal ones, and of alarms explained.
-    """
-
-    overall: Verdict
-    columns: tuple[MovedColumn, ...]
-    has_rows: bool
-    n_moved: int
-    n_compared: int
-    n_looked: int
+    overall: Verdict  # by its p-values
+    columns: tuple[MovedColumn, ...]  # those to be named, the most important first
+    has_rows: bool  # whether the model holds nominal rows to compare columns with
+    n_moved: int  # columns that differ from nominal rows
+    n_compared: int  # rows that were compared with nominal ones
+    n_looked: int  # alarms that were explained
 
     @property
     def is_off(self) -> bool:

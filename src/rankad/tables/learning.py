@@ -47,26 +47,13 @@ class Regrouped(NamedTuple):
 
 
 class LearnedEncoder(NamedTuple):
-    """An encoder, and what it would be had single nominal rows been left out.
-
-    Attributes
-    ----------
-    encoder : TableEncoder
-    singletons : ndarray of int
-        The rows that would be strange had they been left out.
-    regrouped : list of Regrouped
-        The rows that would be encoded differently.
-    singleton_columns : tuple of str
-        The columns in which rows would be strange, the most rows first.
-    warnings : tuple of str
-        About rows that are likely no data, and markers that no cell has.
-    """
+    """An encoder, and what it would be had single nominal rows been left out."""
 
     encoder: TableEncoder
-    singletons: Ints
-    regrouped: list[Regrouped]
-    singleton_columns: tuple[str, ...]
-    warnings: tuple[str, ...]
+    singletons: Ints  # rows that would be strange
+    regrouped: list[Regrouped]  # rows that would be encoded differently
+    singleton_columns: tuple[str, ...]  # columns in which rows would be strange, the most rows first
+    warnings: tuple[str, ...]  # about rows that are likely no data, and unused markers
 
 
 def learn_encoder(frame: Any, options: ColumnOptions, *, min_count: int) -> LearnedEncoder:

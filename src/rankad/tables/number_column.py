@@ -43,27 +43,6 @@ _ENOUGH_FOR_SIGN, _NEAR_ZERO = 100, 2.0
 class NumberColumn:
     """Numbers: ``(value - center) / scale``; the median and an indicator where a value is missing.
 
-    Attributes
-    ----------
-    name : str
-    median : float
-        Of nominal values; it stands for missing and strange ones.
-    center, scale : float
-    missing : bool
-        Whether nominal rows had missing values, so that there is an indicator.
-    constant : bool
-        Whether all nominal values are the same; any other is strange.
-    format : NumberFormat
-        How numbers are written in text.
-    odd_words : tuple of str
-        Words in nominal cells that are no numbers; they count as missing.
-    values : tuple of float
-        All nominal values, ascending, if they are few and frequent; any other is strange.
-    wall : {"", "positive", "not negative"}
-        The sign of all nominal values if they come close to zero; any other is strange.
-    any_word : bool
-        Whether any other word counts as missing too, as nominal rows had many; else it is strange.
-
     Examples
     --------
     >>> column = NumberColumn.learn(pl.Series("x", ["1,5", "2,5"] * 9), format=NumberFormat(",")).column
@@ -73,24 +52,21 @@ class NumberColumn:
 
     kind: ClassVar[str] = "number"
     name: str
-    median: float
+    median: float  # of nominal values; it stands for missing and strange ones
     center: float
     scale: float
-    missing: bool
-    constant: bool
-    format: NumberFormat = PLAIN
-    odd_words: _Words = ()
-    values: tuple[float, ...] = ()
+    missing: bool  # whether nominal rows had missing values, so that there is an indicator
+    constant: bool  # whether all nominal values are the same; any other is strange
+    format: NumberFormat = PLAIN  # how numbers are written in text
+    odd_words: _Words = ()  # words in nominal cells that count as missing
+    values: tuple[float, ...] = ()  # all nominal values, if few and frequent; any other is strange
+    # "positive" or "not negative" if all nominal values are, and some close to zero; others are strange.
     wall: str = ""
-    any_word: bool = False
+    any_word: bool = False  # whether any other word counts as missing too, or else is strange
 
     @classmethod
     def learn(
-        cls,
-        series: pl.Series,
-        format: NumberFormat = PLAIN,
-        odd_words: _Words = (),
-        min_count: int = 5,
+        cls, series: pl.Series, format: NumberFormat = PLAIN, odd_words: _Words = (), min_count: int = 5
     ) -> LearnedColumn:
         """Learn from nominal cells, of which at least one is a number."""
         values = _read(series, format)

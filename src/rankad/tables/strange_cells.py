@@ -53,23 +53,12 @@ class StrangeCell(NamedTuple):
 
 
 class LearnedColumn(NamedTuple):
-    """A column learned from nominal rows, and what it would be had single rows been left out.
-
-    Attributes
-    ----------
-    column : Column
-    singletons : ndarray of int
-        The rows that would be strange had they been left out.
-    regrouped : ndarray of int
-        The rows whose category would be rare had they been left out.
-    as_rare : ndarray of shape (width,)
-        How a rare category is encoded.
-    """
+    """A column learned from nominal rows, and what it would be had single rows been left out."""
 
     column: Column
-    singletons: Ints = np.empty(0, dtype=np.int64)
-    regrouped: Ints = np.empty(0, dtype=np.int64)
-    as_rare: Floats = np.empty(0)
+    singletons: Ints = np.empty(0, dtype=np.int64)  # rows that would be strange
+    regrouped: Ints = np.empty(0, dtype=np.int64)  # rows whose category would be rare
+    as_rare: Floats = np.empty(0)  # how a rare category is encoded
 
 
 def no_number(written: str) -> str:

@@ -39,22 +39,6 @@ class TimeColumn:
     Never the time itself, since new rows are later than all nominal ones, and only parts that vary and whose
     cycle nominal rows span.
 
-    Attributes
-    ----------
-    name : str
-    parts : tuple of str
-        Those of "hour", "weekday" and "month" that are learned from; may be empty.
-    missing : bool
-        Whether nominal rows had missing values, so that there is an indicator.
-    format : TimeFormat
-        How times are written in text and in numbers.
-    odd_words : tuple of str
-        Words in nominal cells that are no times; they count as missing.
-    any_word : bool
-        Whether any other word counts as missing too, as nominal rows had many; else it is strange.
-    bare_dates : bool
-        Whether dates without a time of day are allowed; else they are strange if hours are learned from.
-
     Examples
     --------
     >>> cells = [f"2024-{month:02d}-01 0{month % 3}:30" for month in range(1, 13)]
@@ -65,12 +49,12 @@ class TimeColumn:
 
     kind: ClassVar[str] = "time"
     name: str
-    parts: tuple[str, ...]
-    missing: bool
+    parts: tuple[str, ...]  # those of "hour", "weekday" and "month" that are learned from
+    missing: bool  # whether nominal rows had missing values, so that there is an indicator
     format: TimeFormat
-    odd_words: tuple[str, ...] = ()
-    any_word: bool = False
-    bare_dates: bool = True
+    odd_words: tuple[str, ...] = ()  # words in nominal cells that count as missing
+    any_word: bool = False  # whether any other word counts as missing too, or else is strange
+    bare_dates: bool = True  # whether dates without a time of day are allowed, if hours are learned from
 
     @classmethod
     def learn(cls, series: pl.Series, format: TimeFormat, odd_words: tuple[str, ...] = ()) -> LearnedColumn:
