@@ -171,7 +171,7 @@ def test_alpha_may_be_given_beside_the_detector(quick_rankad, nominal):
     assert left.set_params(detector__alpha=0.3).alpha == 0.3
     assert left.fit(frame).alpha == 0.3
     assert left.set_params(alpha=0.4).alpha == left.detector_.alpha == 0.4
-    with pytest.raises(ValueError, match=r"got 0\.01; pass the false-alarm rate by name, as in alpha=0\.01"):
+    with pytest.raises(ValueError, match=r"got 0\.01; pass the rate by name, as in alpha=0\.01"):
         TableDetector(0.01).fit(frame)
     with pytest.raises(ValueError, match="alpha must be a number strictly between 0 and 1, got 7"):
         TableDetector(quick_rankad(), alpha=7).fit(frame)
@@ -194,7 +194,7 @@ def test_it_is_cloned_by_its_parameters(quick_rankad, nominal):
 
 @pytest.mark.parametrize("inner", ["RankAD", TableDetector(), RankAD], ids=str)
 def test_what_is_no_detector_is_an_error(inner, nominal):
-    with pytest.raises(ValueError, match="detector must be a RankAD, KLPE or EpsilonLPE"):
+    with pytest.raises(ValueError, match="detector must be RankAD, KLPE, EpsilonLPE or None"):
         TableDetector(inner).fit(table_of(nominal))
 
 

@@ -219,8 +219,8 @@ def _reading_doubts(series: pl.Series, words: pl.Series, recognized: RecognizedN
         )
     if form.unit and form.unit not in KNOWN_UNITS:
         doubts.append(f"{shown(form.unit)} is taken as a unit")
-    if form.unit and form.bare:
-        doubts += _with_and_without_unit(series, words, form)
+    if form.unit and form.bare and (mixed := _with_and_without_unit(series, words, form)):
+        doubts.append(mixed)
     if form.accounting:
         doubts.append("(1) and 1- are read as -1")
     return doubts
@@ -236,21 +236,21 @@ def _unreadable(series: pl.Series, words: pl.Series, odd: Ints, kind: str) -> st
     )
 
 
-def _with_and_without_unit(series: pl.Series, words: pl.Series, form: NumberFormat) -> list[str]:
+def _with_and_without_unit(series: pl.Series, words: pl.Series, form: NumberFormat) -> str:
     """Name cells with the unit and without, which are read alike: 4.7k beside 5612, 45% beside 0.45."""
     numbers = form.read(words)
     has_unit = words.str.contains(form.unit, literal=True)
     without = np.flatnonzero((~has_unit & numbers.is_not_null()).to_numpy())
     with_unit = np.flatnonzero((has_unit & numbers.is_not_null()).to_numpy())
     if not without.size or not with_unit.size:
-        return []
+        return ""
     one, other = int(with_unit[0]), int(without[0])
-    return [
+    return (
         f"{form.unit!r} stands in {counted(with_unit.size, 'cell')} "
         f"({cells_at(series, words, with_unit[:1])}, read as {numbers[one]:.15g}) and not in others "
         f"({cells_at(series, words, without[:1])}, read as {numbers[other]:.15g}): if these differ in "
         f"meaning, write all with it, or none"
-    ]
+    )
 
 
 def _either(words: pl.Series, form: NumberFormat, rival: NumberFormat, name: str) -> str:

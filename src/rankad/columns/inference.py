@@ -12,7 +12,7 @@ import polars as pl
 from rankad.columns.formats import recognize_numbers
 from rankad.columns.infer_numbers import infer_numbers
 from rankad.columns.infer_text import MANY, infer_text, infer_words
-from rankad.columns.inferred import ColumnOptions, InferredColumn, doubtful
+from rankad.columns.inferred import ColumnOptions, InferredColumn, doubtful, option
 from rankad.columns.missing_values import marker_among_times
 from rankad.columns.times import EXCEL, TimeFormat, epoch_unit, excel_days, recognize_times
 from rankad.columns.words import all_booleans, has_value, odd_words_at
@@ -35,20 +35,10 @@ def infer_column(
 ) -> InferredColumn:
     """Infer what a column is from its nominal cells.
 
-    Parameters
-    ----------
-    series : polars Series
-    typed : bool
-        Whether its type means something: all cells of a CSV file are text, while text in Parquet or pandas
-        was meant to be text.
-    options : ColumnOptions
-    min_count : int
-        How many rows a word needs to get its own indicator.
-    elsewhere : {".", ","}, optional
-        The decimal mark of other columns.
+    `typed` says whether its type means something: all cells of a CSV file are text, while text in Parquet or
+    pandas was meant to be text. A word needs `min_count` rows to get its own indicator. `elsewhere` is the
+    decimal mark of other columns.
 
-    Examples
-    --------
     >>> infer_column(pl.Series("speed", ["70,7", "68,2", "ERR"]), typed=False).number.decimal
     ','
     >>> infer_column(pl.Series("tx", range(7, 107)), typed=True).kind
@@ -87,8 +77,8 @@ def infer_column(
         return infer_numbers(name, parse(series), min_count)
     if kind != pl.String:
         raise ValueError(
-            f"column {name!r} is of type {kind}, but must hold numbers, booleans, text or times; drop it "
-            f"(--drop {name} or drop=[{name!r}]), or turn it into one of them."
+            f"column {name!r} is of type {kind}, but must hold numbers, booleans, text or times; turn it "
+            f"into one of them, or leave it out with {option(name, 'drop')}."
         )
     return infer_text(series, typed, options, min_count, elsewhere)
 
@@ -102,8 +92,7 @@ def _is_time(kind: pl.DataType) -> bool:
 
 
 def _cannot_be(name: str, kind: str, reason: str) -> str:
-    parameter = "categories" if kind == "category" else f"{kind}s"
-    return f"column {name!r} is to be a {kind} (--{kind} {name} or {parameter}=[{name!r}]), but {reason}."
+    return f"column {name!r} is to be a {kind} by {option(name, kind)}, but {reason}."
 
 
 def _number_as_asked(series: pl.Series, options: ColumnOptions, elsewhere: str | None) -> InferredColumn:

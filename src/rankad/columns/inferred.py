@@ -17,7 +17,7 @@ from rankad.io.errors import shown
 __all__ = ["ColumnOptions", "ColumnWarning", "InferredColumn", "cells_at", "doubtful", "option", "settle"]
 
 _SHOWN_CELLS = 3
-_PARAMETERS = {"number": "numbers", "category": "categories", "time": "times", "id": "ids", "drop": "drop"}
+PARAMETERS = {"number": "numbers", "category": "categories", "time": "times", "id": "ids", "drop": "drop"}
 _TAKEN_AS = {
     "number": "a number",
     "category": "a category",
@@ -84,7 +84,7 @@ def doubtful(
 
 def option(name: str, kind: str) -> str:
     """Return the command-line option and the parameter that set the kind of a column."""
-    return f"--{kind} {name} ({_PARAMETERS[kind]}=[{name!r}])"
+    return f"--{kind} {name} ({PARAMETERS[kind]}=[{name!r}])"
 
 
 def settle(name: str, taken: str, other: str) -> str:

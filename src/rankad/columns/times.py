@@ -56,8 +56,7 @@ _SHAPES = {
     "dmy slashed short": rf"^(?P<day>\d{{1,2}})/(?P<month>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
     "mdy slashed short": rf"^(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{2}}){_CLOCK}",
     "dmy in words short": rf"^(?P<day>\d{{1,2}})[-/ ]{_NAMED}[-/ ]'?(?P<year>\d{{2}}){_CLOCK}",
-    "dmy in words": rf"^{_WEEKDAY}(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}})"
-    rf"{_CLOCK}",
+    "dmy in words": rf"^{_WEEKDAY}(?P<day>\d{{1,2}})\.?[-/ ]{_NAMED}[-/ ](?P<year>\d{{4}}){_CLOCK}",
     "mdy in words": rf"^{_WEEKDAY}{_NAMED} (?P<day>\d{{1,2}}),? (?P<year>\d{{4}}){_CLOCK}",
     "my in words": rf"^{_MONTH_NAME}[-/, ]\s*(?P<year>\d{{4}}){_NO_CLOCK}$",
     "my in words short": rf"^{_MONTH_NAME}[-/' ]'?(?P<year>\d{{2}}){_NO_CLOCK}$",
@@ -98,21 +97,14 @@ _MINUTES_A_DAY, _DAYS_A_YEAR = 1440, 365.25
 class TimeFormat:
     """How times are written.
 
-    Attributes
-    ----------
-    orders : tuple of str
-        The `ORDERS` in use; the first one that can read a cell does.
-    epoch : str
-        The unit (`EPOCHS`) since 1970, or `EXCEL`, if numbers are times; else "".
-
     Examples
     --------
     >>> TimeFormat(("dmy",)).read(pl.Series(["31.12.2024 14:05", "13.13.2024"])).to_list()
     [datetime.datetime(2024, 12, 31, 14, 5), None]
     """
 
-    orders: tuple[str, ...] = ()
-    epoch: str = ""
+    orders: tuple[str, ...] = ()  # those of `ORDERS` in use; the first one that can read a cell does
+    epoch: str = ""  # the unit (`EPOCHS`) since 1970, or `EXCEL`, if numbers are times
 
     def read(self, series: pl.Series) -> pl.Series:
         """Return times on the wall clock, without a time zone; null where a cell is none."""

@@ -12,11 +12,6 @@ from rankad._base.arrays import Ints
 from rankad.io.errors import TableError
 from rankad.io.numbers import MISSING, is_text, parse
 
-__all__ = [
-    *("MOST_CATEGORIES", "TRUE_OR_FALSE", "all_booleans"),
-    *("has_value", "leading_zeros", "least_count", "odd_words_at", "read_words"),
-]
-
 TRUE_OR_FALSE = ("true", "false")
 # Further categories share one indicator, since each indicator is a column to score.
 MOST_CATEGORIES = 100
@@ -30,18 +25,10 @@ _LONGEST_WORD, _MOST_ODD_WORDS = 100, 1_000
 def read_words(series: pl.Series, *, known: Collection[str | None] = (), boolean: bool = False) -> pl.Series:
     """Return a column of any plain type as text, null where a value is missing.
 
-    Parameters
-    ----------
-    series : polars Series of shape (n,)
-    known : collection of str
-        The categories; empty if they are yet to be learned. Any other word that means a missing value
-        (`MISSING`) is missing then, and 1.0 becomes "1" unless "1.0" is known, since a single missing value
-        turns a column of integers into floats.
-    boolean : bool
-        Whether the column holds true and false: in any case, or as 1 and 0.
+    `known` are the categories, if they are learned already: then any other word that means a missing value
+    (`MISSING`) is missing, and 1.0 becomes "1" unless "1.0" is known, since a single missing value turns a
+    column of integers into floats. A `boolean` column holds true and false in any case, or 1 and 0.
 
-    Examples
-    --------
     >>> read_words(pl.Series(["red", "", "Red", "NA"])).to_list()
     ['red', None, 'Red', 'NA']
     >>> read_words(pl.Series(["TRUE", "0", "NA", "maybe"]), known=TRUE_OR_FALSE, boolean=True).to_list()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -176,11 +176,11 @@ class TableDetector(CalibratedDetector):
             judged.append(np.asarray(fitted.predict(rows)))
             return calibrating
 
-        learned = self._learn(X)
-        self._fit_learned(learned, fit_and_predict)
+        learned, rows = self._learn(X)
+        self._fit_learned((learned, rows), fit_and_predict)
         alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
         # Had they been left out, they would be strange.
-        alarms[learned.columns.singletons] = self.calibration_.threshold(self.alpha) > -LARGEST
+        alarms[learned.singletons] = self.calibration_.threshold(self.alpha) > -LARGEST
         return np.where(alarms, -1, 1)
 
     def fit_p_values(self, X: Any, y: Any = None) -> Floats:
@@ -214,7 +214,7 @@ class TableDetector(CalibratedDetector):
     def _inside(self) -> Any:
         return RankAD() if self.detector is None else self.detector
 
-    def _learn(self, X: Any) -> _LearnedTable:
+    def _learn(self, X: Any) -> tuple[LearnedEncoder, Floats]:
         """Learn the encoder and encode the rows, before fitting, so that large text need not be kept."""
         detector = self._inside()
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
@@ -231,10 +231,10 @@ class TableDetector(CalibratedDetector):
         for warning in (*learned.warnings, *(note.doubt for note in learned.encoder.notes)):
             if warning:
                 warnings.warn(warning, ColumnWarning, stacklevel=3)
-        return _LearnedTable(learned, learned.encoder.encode(table).rows)
+        return learned, learned.encoder.encode(table).rows
 
     def _fit_learned(
-        self, table: _LearnedTable, fit: Callable[[Any, Floats, Ints], Ints] | None = None
+        self, table: tuple[LearnedEncoder, Floats], fit: Callable[[Any, Floats, Ints], Ints] | None = None
     ) -> TableDetector:
         """Fit the detector inside, by `fit` if given.
 
@@ -366,13 +366,6 @@ class TableDetector(CalibratedDetector):
 
     encoder_: TableEncoder
     detector_: CalibratedDetector
-
-
-class _LearnedTable(NamedTuple):
-    """What was learned from the columns of a table, and its encoded rows."""
-
-    columns: LearnedEncoder
-    rows: Floats
 
 
 def _leave_one_out(

@@ -216,10 +216,10 @@ class TableEncoder:
         if not isinstance(stored, dict):
             raise ValueError(f"an encoder must be stored as an object, got {type(stored).__name__}.")
         schema = stored.get("schema")
-        if not isinstance(schema, int) or isinstance(schema, bool) or not _OLDEST <= schema <= _SCHEMA:
+        if type(schema) is not int or not _OLDEST <= schema <= _SCHEMA:
+            shown_schema = reprlib.repr(schema)
             raise ValueError(
-                f"the encoder is stored in schema {reprlib.repr(schema)}, this rankad reads {_OLDEST} to "
-                f"{_SCHEMA}."
+                f"the encoder has schema {shown_schema}; this rankad reads {_OLDEST} to {_SCHEMA}."
             )
         columns = read_columns(stored.get("columns"), old=schema < _SCHEMA)
         n_rows = read_count("n_rows", stored.get("n_rows"), least=1)
@@ -227,12 +227,11 @@ class TableEncoder:
         if n_singletons > n_rows:
             raise ValueError(f"n_alone must be at most n_rows, got {n_singletons} of {n_rows}.")
         ids, dropped, categories = (
-            read_names(name, stored.get(name)) for name in ("ids", "dropped", "categories")
+            read_names(each, stored.get(each)) for each in ("ids", "dropped", "categories")
         )
-        wrong = set(categories).difference(
+        if wrong := set(categories) - {
             c.name for c in columns if isinstance(c, (CategoryColumn, EmptyColumn))
-        )
-        if wrong:
+        }:
             raise ValueError(f"categories names {min(wrong)!r:.200}, which is not stored as one.")
         notes = () if schema < _SCHEMA else read_notes(stored.get("notes"))
         # Older models do not have it.

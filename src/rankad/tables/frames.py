@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,9 +51,15 @@ def as_frame(table: Any) -> pl.DataFrame:
     if isinstance(table, Mapping):
         return _of_mapping(table)
     if isinstance(table, (list, tuple)) and table and all(isinstance(row, Mapping) for row in table):
-        return _of_records(table)
+        names = dict.fromkeys(name for row in table for name in row)
+        return _of_columns((name, [_plain_cell(row.get(name)) for row in table]) for name in names)
     if isinstance(table, pl.Series):
-        return _of_polars_series(table)
+        if isinstance(table.dtype, pl.Struct):
+            return table.struct.unnest()
+        raise TypeError(
+            "a polars Series has no names for the cells of a row; for one row pass frame[i] or "
+            "frame.row(i, named=True), for one column series.to_frame()."
+        )
     library = type(table).__module__.partition(".")[0]
     if library == "pandas" and hasattr(table, "columns"):
         return _of_columns((name, table.iloc[:, i]) for i, name in enumerate(table.columns))
@@ -89,21 +95,6 @@ def _of_mapping(table: Mapping[Any, Any]) -> pl.DataFrame:
     return _of_columns((name, [_plain_cell(value)]) for name, value in table.items())
 
 
-def _of_records(rows: Sequence[Mapping[Any, Any]]) -> pl.DataFrame:
-    """Return rows with the columns of any of them; absent cells are missing."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return _of_columns((name, [_plain_cell(row.get(name)) for row in rows]) for name in names)
-
-
-def _of_polars_series(row: pl.Series) -> pl.DataFrame:
-    if isinstance(row.dtype, pl.Struct):
-        return row.struct.unnest()
-    raise TypeError(
-        "a polars Series has no names for the cells of a row; for one row pass frame[i] or "
-        "frame.row(i, named=True), for one column series.to_frame()."
-    )
-
-
 def _of_pandas_row(row: Any) -> pl.DataFrame:
     if not all(isinstance(name, str) for name in row.index):
         raise TypeError(
@@ -111,11 +102,8 @@ def _of_pandas_row(row: Any) -> pl.DataFrame:
             "holds something else; for one row pass frame.iloc[[i]], for one column series.to_frame()."
         )
     # Cells of mixed types make a Series of objects; here each is a column of its own.
-    missing = row.isna().tolist()
-    return _of_columns(
-        (name, [None if absent else _plain_cell(value)])
-        for name, value, absent in zip(row.index, row.tolist(), missing, strict=True)
-    )
+    cells = row.astype(object).where(row.notna(), None).tolist()
+    return _of_columns((name, [_plain_cell(cell)]) for name, cell in zip(row.index, cells, strict=True))
 
 
 def _is_cell(value: Any) -> bool:

@@ -89,18 +89,7 @@ class TableVerdict(NamedTuple):
 class Watch:
     """Collects a table while it is scored batch by batch, in constant memory, and returns the verdict.
 
-    Parameters
-    ----------
-    detector : TableDetector
-    alpha : float
-        The alarm level.
-    levels : float
-        Further levels at which alarms are counted.
-
-    Attributes
-    ----------
-    summary : PValueSummary
-        Of all rows so far.
+    Rows with p-values up to `alpha` are alarms; `summary` also counts those at further `levels`.
     """
 
     def __init__(self, detector: TableDetector, alpha: float, *levels: float) -> None:

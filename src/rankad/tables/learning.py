@@ -12,7 +12,7 @@ import polars as pl
 
 from rankad._base.arrays import Floats, Ints
 from rankad.columns.inference import infer_column
-from rankad.columns.inferred import ColumnOptions, InferredColumn
+from rankad.columns.inferred import PARAMETERS, ColumnOptions, InferredColumn
 from rankad.columns.missing_values import parse_markers, unused_markers, without_markers
 from rankad.io.errors import listed
 from rankad.tables.encoded_columns import CategoryColumn, EmptyColumn, NumberColumn, TimeColumn
@@ -29,13 +29,7 @@ T = TypeVar("T")
 
 # The columns that `rankad score` adds to a table.
 _SCORED = ("p_value", "score", "alarm")
-_OPTIONS = {
-    "numbers": "--number",
-    "categories": "--category",
-    "times": "--time",
-    "ids": "--id",
-    "drop": "--drop",
-}
+_OPTIONS = {parameter: f"--{kind}" for kind, parameter in PARAMETERS.items()}
 
 
 class Regrouped(NamedTuple):

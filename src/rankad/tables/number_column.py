@@ -188,11 +188,9 @@ class NumberColumn:
             what += f"; one of {len(self.values)} values ({few}), any other is strange"
         elif self.wall:
             what += f"; always {self.wall}, else strange"
-        missing = (
-            f"missing becomes {self.median:.4g} (the median) and an indicator"
-            if self.missing
-            else "missing is strange"
-        )
+        missing = "missing is strange"
+        if self.missing:
+            missing = f"missing becomes {self.median:.4g} (the median) and an indicator"
         if self.odd_words:
             missing += f"; {', '.join(map(shown, self.odd_words[:3]))} count as missing"
             missing += ", and any other word" if self.any_word else ""

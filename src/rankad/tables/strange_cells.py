@@ -33,23 +33,12 @@ NOT_EMPTY = "a value, but missing in all normal rows"
 
 
 class StrangeCell(NamedTuple):
-    """A cell that no nominal row has.
+    """A cell that no nominal row has."""
 
-    Attributes
-    ----------
-    row : int
-        Counted from 0 in the table that was encoded.
-    column : str
-    what : str
-        Why it is strange, to be read after the value.
-    value : Any
-        The cell as it came; None where it is missing.
-    """
-
-    row: int
+    row: int  # counted from 0 in the table that was encoded
     column: str
-    what: str
-    value: Any
+    what: str  # why it is strange, to be read after the value
+    value: Any  # the cell as it came; None where it is missing
 
 
 class LearnedColumn(NamedTuple):
