@@ -13,7 +13,7 @@ from modelfile_cases import with_header
 from rankad import RankAD, TableDetector
 from rankad.cli.explain import _apart
 from rankad.explanations.sentences import oddity
-from rankad.tables import Strange
+from rankad.tables import StrangeCell
 
 # Words that rankad has words of its own for, separators of its own sentences, and signs that it rewrites.
 POWER, COLON, MINUS = "nominal_power", "mode: nominal", "a\N{MINUS SIGN}b"
@@ -43,7 +43,7 @@ def files(tmp_path_factory):
 
 
 def test_what_is_strange_is_said_with_the_names_of_the_table():
-    odd = Strange(0, POWER, "not among the categories of nominal rows", "nominal")
+    odd = StrangeCell(0, POWER, "not among the categories of nominal rows", "nominal")
     assert oddity(odd) == "nominal_power nominal: not among the categories of normal rows"
 
 

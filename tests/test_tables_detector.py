@@ -125,7 +125,7 @@ def test_a_table_without_rows_has_no_answers(fitted):
 )
 def test_a_strange_row_has_the_least_p_value_and_score(fitted, changes):
     n = fitted.calibration_.scores.size
-    assert fitted.encoder_.n_alone == 0
+    assert fitted.encoder_.n_singletons == 0
     odd = row(**changes)
     assert [(cell.row, cell.column) for cell in fitted.strange_cells(odd)] == [(0, next(iter(changes)))]
     np.testing.assert_array_equal(fitted.p_values(odd), [1 / (n + 1)])
@@ -171,7 +171,7 @@ def test_alpha_may_be_given_beside_the_detector(quick_rankad, nominal):
     assert left.set_params(detector__alpha=0.3).alpha == 0.3
     assert left.fit(frame).alpha == 0.3
     assert left.set_params(alpha=0.4).alpha == left.detector_.alpha == 0.4
-    with pytest.raises(ValueError, match=r"got 0\.01; the false-alarm rate goes by name, as in alpha=0\.01"):
+    with pytest.raises(ValueError, match=r"got 0\.01; pass the rate by name, as in alpha=0\.01"):
         TableDetector(0.01).fit(frame)
     with pytest.raises(ValueError, match="alpha must be a number strictly between 0 and 1, got 7"):
         TableDetector(quick_rankad(), alpha=7).fit(frame)
@@ -194,7 +194,7 @@ def test_it_is_cloned_by_its_parameters(quick_rankad, nominal):
 
 @pytest.mark.parametrize("inner", ["RankAD", TableDetector(), RankAD], ids=str)
 def test_what_is_no_detector_is_an_error(inner, nominal):
-    with pytest.raises(ValueError, match="detector must be a RankAD, KLPE or EpsilonLPE"):
+    with pytest.raises(ValueError, match="detector must be RankAD, KLPE, EpsilonLPE or None"):
         TableDetector(inner).fit(table_of(nominal))
 
 
@@ -278,7 +278,7 @@ def test_the_promise_of_split_calibration_is_not_called_exact_on_encoded_rows(qu
     assert numbers.false_alarm_bound().exact
     mixed = TableDetector(split()).fit(frame).false_alarm_bound()
     assert not mixed.exact
-    assert "learned from all nominal rows" in mixed.theorem
+    assert "learned from all normal rows" in mixed.theorem
     assert mixed.bound == numbers.false_alarm_bound().bound
 
 
@@ -330,7 +330,7 @@ def test_where_strange_rows_are_frequent_they_are_not_too_many_false_alarms():
         fresh = sparse(n_fresh, rng)
         n_strange += len(detector.encoder_.encode(fresh).strange_rows)
         p.append(detector.p_values(fresh))
-        assert detector.encoder_.n_alone > 0
+        assert detector.encoder_.n_singletons > 0
     # Were they all alarms at any level, 1 % would be far exceeded.
     assert n_strange > 0.03 * n_fresh * len(p)
     for alpha in alphas:
@@ -347,7 +347,7 @@ def test_rows_that_were_alone_count_among_the_nominal_scores(quick_rankad):
         flag=pl.Series(["usual"] * 97 + ["a", "usual", "usual"])
     )
     detector = TableDetector(quick_rankad(alpha=0.1)).fit(frame)
-    assert detector.encoder_.n_alone == 1
+    assert detector.encoder_.n_singletons == 1
     rows = detector.encoder_.encode(frame).rows
     plain = quick_rankad(alpha=0.1)
     calibrating = plain._fit_calibrating(rows)
@@ -398,7 +398,7 @@ def test_a_word_that_is_frequent_only_with_a_row_does_not_vouch_for_it():
     inner = KLPE(n_neighbors=2, scaling=None)
     detector = TableDetector(inner).fit(frame)
     assert detector.encoder_.columns[2].categories == ("a", "c", "b")
-    assert detector.encoder_.n_alone == 0
+    assert detector.encoder_.n_singletons == 0
     rows = detector.encoder_.encode(frame).rows
     # Without one of its five rows, b is among the others.
     as_other = detector.encoder_.encode(frame.with_columns(word=pl.lit("r0"))).rows
@@ -417,7 +417,7 @@ def test_too_many_rows_alone_for_any_alarm_are_warned_of(quick_rankad):
     flags = np.zeros((90, 12))
     flags[np.arange(12), np.arange(12)] = 1.0
     frame = table_of(np.hstack([rng.normal(size=(90, 1)), flags]))
-    with pytest.warns(UserWarning, match=r"no row will ever raise.*12 of 90 nominal rows have something"):
+    with pytest.warns(UserWarning, match=r"no row will ever raise.*12 of 90 normal rows have something"):
         detector = TableDetector(quick_rankad(alpha=0.1)).fit(frame)
     assert detector.p_values(frame[:1].with_columns(x0=None))[0] == 13 / 91
     # Fresh rows have nothing to do with those.

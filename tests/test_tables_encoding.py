@@ -11,9 +11,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rankad.tables import Strange, TableEncoder
+from rankad.tables import StrangeCell, TableEncoder
 from rankad.tables.frames import Untyped, as_frame
-from rankad.tables.strange import INFINITE, MISSING_HERE, NEW_CATEGORY, NO_NUMBER, NOT_CONSTANT, NOT_EMPTY
+from rankad.tables.strange_cells import (
+    INFINITE,
+    MISSING_HERE,
+    NEW_CATEGORY,
+    NO_NUMBER,
+    NOT_CONSTANT,
+    NOT_EMPTY,
+)
 
 HALF = np.sqrt(0.5)
 COLORS = ["red"] * 6 + ["blue"] * 5 + ["pink", "gold"]
@@ -181,21 +188,21 @@ def strange(nominal, new, **params):
 
 
 def test_a_category_that_is_new_is_strange_where_none_is_rare():
-    assert strange({"c": ["a", "b"] * 5}, {"c": ["a", "z"]}) == [Strange(1, "c", NEW_CATEGORY, "z")]
+    assert strange({"c": ["a", "b"] * 5}, {"c": ["a", "z"]}) == [StrangeCell(1, "c", NEW_CATEGORY, "z")]
     assert strange({"c": COLORS}, {"c": ["red", "z"]}) == []
 
 
 def test_a_missing_value_is_strange_where_nominal_rows_had_none():
     nominal = {"x": np.arange(9.0), "c": ["a", "b", "b"] * 3}
     found = strange(nominal, {"x": [1.0, None], "c": [None, "b"]}, min_count=3)
-    assert found == [Strange(1, "x", MISSING_HERE, None), Strange(0, "c", MISSING_HERE, None)]
+    assert found == [StrangeCell(1, "x", MISSING_HERE, None), StrangeCell(0, "c", MISSING_HERE, None)]
     assert strange({"x": [1, 2, None, 4]}, {"x": [None, float("nan")]}) == []
     assert strange({"c": ["a"] * 5 + [None] * 5}, {"c": [None]}) == []
 
 
 def test_infinity_is_strange_and_missing_besides_is_not():
     found = strange({"x": [1, 2, None, 4]}, {"x": [float("inf"), float("-inf"), None]})
-    assert found == [Strange(0, "x", INFINITE, np.inf), Strange(1, "x", INFINITE, -np.inf)]
+    assert found == [StrangeCell(0, "x", INFINITE, np.inf), StrangeCell(1, "x", INFINITE, -np.inf)]
 
 
 @pytest.mark.parametrize("value", [7.0, "seven", True])
@@ -210,7 +217,9 @@ def test_any_value_in_a_column_without_nominal_values_is_strange():
     for empty in ([None] * 4, [float("nan")] * 4, ["", None, "", ""], ["NA", "nan", None, ""]):
         encoder = TableEncoder.fit({"x": [1, 2, 3, 4], "e": empty})
         assert encoder.names == ("x",)
-        assert encoder.encode({"x": [1, 2], "e": [None, "v"]}).strange == [Strange(1, "e", NOT_EMPTY, "v")]
+        assert encoder.encode({"x": [1, 2], "e": [None, "v"]}).strange == [
+            StrangeCell(1, "e", NOT_EMPTY, "v")
+        ]
         for missing in ([float("nan")], ["NaN"], ["NA"]):
             assert encoder.encode({"x": [1], "e": missing}).strange == []
 
@@ -252,7 +261,7 @@ def left_out_and_strange(nominal, **params):
 )
 def test_rows_that_would_be_strange_to_the_others_are_counted(cells, expected):
     nominal = {"c": cells, "x": [float(i) for i in range(len(cells))]}
-    assert TableEncoder.fit(nominal).n_alone == expected
+    assert TableEncoder.fit(nominal).n_singletons == expected
     assert left_out_and_strange(nominal) == expected
 
 
@@ -269,7 +278,7 @@ def test_rows_that_would_be_strange_are_counted_as_by_leaving_each_out(seed, min
         "k": rng.choice([0.0, 1.0, None], p=[0.94, 0.03, 0.03], size=n).tolist(),
         "ok": (rng.random(n) < 0.04).tolist(),
     }
-    assert TableEncoder.fit(nominal, min_count=min_count).n_alone == left_out_and_strange(
+    assert TableEncoder.fit(nominal, min_count=min_count).n_singletons == left_out_and_strange(
         nominal, min_count=min_count
     )
 
@@ -321,7 +330,9 @@ def test_names_of_rows_are_left_out_with_a_note_that_says_what_to_pass():
     nominal = {"x": [3.0, 1.0] * 10, "name": [f"n{i}" for i in range(20)]}
     encoder = TableEncoder.fit(nominal)
     (note,) = [note for note in encoder.notes if note.doubt]
-    assert re.search(r"column 'name' has 20 different values.*--id name.*--drop name", note.doubt)
+    assert re.search(
+        r"column 'name' is taken as an id.* 20 different values.*--id name.*--drop name", note.doubt
+    )
     assert (encoder.names, encoder.ids) == (("x",), ("name",))
     # It may be missing from new tables.
     assert encoder.encode({"x": [1.0]}).rows.shape == (1, 1)
@@ -337,32 +348,32 @@ def test_numbers_with_a_word_among_them_name_the_word():
     encoder = TableEncoder.fit(Untyped(pl.DataFrame({"x": words})))
     assert re.search(r"1 cell of 40 .* \(row 17: 'oops'\).*--number x", encoder.notes[0].doubt)
     # Nominal rows had that word, and no other.
-    assert encoder.n_alone == 1
+    assert encoder.n_singletons == 1
     found = encoder.encode({"x": ["oops", "what", "1.5"]})
-    assert found.strange == [Strange(1, "x", NO_NUMBER, "what")]
+    assert found.strange == [StrangeCell(1, "x", NO_NUMBER, "what")]
     assert TableEncoder.fit(Untyped(pl.DataFrame({"x": words})), numbers=["x"]).notes[0].doubt == ""
 
 
 def test_what_is_not_written_as_nominal_numbers_are_is_said():
     encoder = TableEncoder.fit(Untyped(pl.DataFrame({"x": ["20,51", "19,75", "18,5", "21,25"]})))
-    what = "not a number written with a decimal comma, as nominal cells are"
-    assert encoder.encode({"x": ["20.51"]}).strange == [Strange(0, "x", what, "20.51")]
+    what = "not a number written with a decimal comma, as normal cells are"
+    assert encoder.encode({"x": ["20.51"]}).strange == [StrangeCell(0, "x", what, "20.51")]
 
 
 def test_text_in_a_column_of_numbers_makes_its_row_strange():
     encoder = TableEncoder.fit({"x": [1.0, 2.0, 3.0]})
     found = encoder.encode({"x": ["1", "two", None, "three"]})
     assert found.strange == [
-        Strange(1, "x", NO_NUMBER, "two"),
-        Strange(3, "x", NO_NUMBER, "three"),
-        Strange(2, "x", MISSING_HERE, None),
+        StrangeCell(1, "x", NO_NUMBER, "two"),
+        StrangeCell(3, "x", NO_NUMBER, "three"),
+        StrangeCell(2, "x", MISSING_HERE, None),
     ]
     assert encoder.columns[0].cells(pl.Series(["1", "two"])) == [1.0, "two"]
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e200])
 def test_nominal_values_beyond_reckoning_are_an_error(value):
-    with pytest.raises(ValueError, match=r"column 'x' has .* in data row 2 .*nominal numbers must lie"):
+    with pytest.raises(ValueError, match=r"column 'x' has .* in data row 2 .*normal numbers must lie"):
         TableEncoder.fit({"x": [1.0, value, 3.0]})
 
 
@@ -392,7 +403,10 @@ def test_categories_that_look_like_numbers_are_taken_as_written():
     for frame in (pl.DataFrame({"zip": codes}), Untyped(pl.DataFrame({"zip": codes}))):
         encoder = TableEncoder.fit(frame)
         assert encoder.columns[0].categories == ("01234", "1234")
-        assert re.search(r"column 'zip' holds digits.*--category zip.*--number zip", encoder.notes[0].doubt)
+        assert re.search(
+            r"column 'zip' is taken as a category: it holds digits.*--category zip.*--number zip",
+            encoder.notes[0].doubt,
+        )
     assert TableEncoder.fit({"zip": codes}, numbers=["zip"]).columns[0].kind == "number"
 
 
@@ -426,7 +440,7 @@ def test_categories_that_cannot_be_are_errors():
     with pytest.raises(ValueError, match=r"categories names 'z', which the table lacks; it has 'a', 'b'"):
         TableEncoder.fit(table, categories=["z"])
     for other, option in (("ids", "--id"), ("drop", "--drop")):
-        expected = rf"'a' cannot be both, but categories \(--category\).*\({option}\)"
+        expected = rf"'a' is named by both categories \(--category\).*\({option}\)"
         with pytest.raises(ValueError, match=expected):
             TableEncoder.fit(table, categories=["a"], **{other: ["a"]})
     with pytest.raises(ValueError, match=r"'d' is to be a category.*but is of type Duration"):

@@ -123,7 +123,7 @@ def test_what_must_be_read_first_is_said():
 def test_a_column_of_nearly_the_same_name_is_asked_about(detector):
     renamed = FRAME.rename({FRAME.columns[0]: f" {FRAME.columns[0].upper()}"})
     with pytest.raises(
-        ValueError, match=rf"Is ' {FRAME.columns[0].upper()}' it\? Name it '{FRAME.columns[0]}'"
+        ValueError, match=rf"Is ' {FRAME.columns[0].upper()}' it\? Then rename it to '{FRAME.columns[0]}'"
     ):
         detector.p_values(renamed)
 

@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import norm
 
 from rankad import RankAD, TableDetector
-from rankad.columns.kinds import Told
+from rankad.columns.inferred import ColumnOptions
 from rankad.tables import ColumnWarning, TableEncoder, Untyped
 from rankad.tables.learning import learn_encoder
-from rankad.tables.strange import NEW_CATEGORY, NEW_VALUE, NOT_POSITIVE
+from rankad.tables.strange_cells import NEW_CATEGORY, NEW_VALUE, NOT_POSITIVE
 
 # The benchmarks are not installed with the package.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -53,7 +53,7 @@ def test_few_values_are_all_there_are_and_a_sign_never_seen_is_strange():
 
 
 @pytest.mark.parametrize(
-    ("cells", "alone"),
+    ("cells", "n_singletons"),
     [
         ([1.0] * 60 + [2.0] * 60 + [3.0], 1),
         ([1.0] * 60 + [2.0] * 60 + [3.0, 4.0], 0),
@@ -64,16 +64,16 @@ def test_few_values_are_all_there_are_and_a_sign_never_seen_is_strange():
         ([*np.linspace(0.1, 9, 150), -1.0, -2.0], 0),
     ],
 )
-def test_rows_that_would_be_strange_are_those_left_out(cells, alone):
+def test_rows_that_would_be_strange_are_those_left_out(cells, n_singletons):
     cells = np.random.default_rng(0).permutation(cells).tolist()
-    learned = learn_encoder({"x": cells}, Told(), min_count=5)
+    learned = learn_encoder({"x": cells}, ColumnOptions(), min_count=5)
     found = [
         row
         for row in range(len(cells))
         if TableEncoder.fit({"x": cells[:row] + cells[row + 1 :]}).encode({"x": [cells[row]]}).strange
     ]
-    assert learned.alone.tolist() == found
-    assert len(found) == alone
+    assert learned.singletons.tolist() == found
+    assert len(found) == n_singletons
 
 
 def test_rows_that_would_be_encoded_otherwise_are_those_left_out():
@@ -81,24 +81,24 @@ def test_rows_that_would_be_encoded_otherwise_are_those_left_out():
     words = rng.choice(
         [f"w{i}" for i in range(30)], p=(w := 1 / np.arange(1, 31)) / w.sum(), size=120
     ).tolist()
-    learned = learn_encoder({"w": words}, Told(), min_count=5)
+    learned = learn_encoder({"w": words}, ColumnOptions(), min_count=5)
     (column,) = learned.encoder.columns
     found = []
     for row, word in enumerate(words):
         (other,) = TableEncoder.fit({"w": words[:row] + words[row + 1 :]}).columns
         if (word in column.categories) != (word in other.categories):
             found.append(row)
-    (moved,) = learned.moved
-    assert moved.rows.tolist() == found
-    assert moved.instead.tolist() == [0.0] * len(column.categories) + [pytest.approx(np.sqrt(0.5))]
+    (regrouped,) = learned.regrouped
+    assert regrouped.rows.tolist() == found
+    assert regrouped.as_rare.tolist() == [0.0] * len(column.categories) + [pytest.approx(np.sqrt(0.5))]
 
 
 def test_the_hundred_and_first_word_counts_too():
     words = [f"w{i:03d}" for i in range(102) for _ in range(8 - (i >= 50))]
-    learned = learn_encoder({"w": words}, Told(categories=["w"]), min_count=5)
+    learned = learn_encoder({"w": words}, ColumnOptions(categories=["w"]), min_count=5)
     (column,) = learned.encoder.columns
     assert len(column.categories) == 100
-    (moved,) = learned.moved
+    (regrouped,) = learned.regrouped
     expected = [
         row
         for row, word in enumerate(words)
@@ -106,7 +106,7 @@ def test_the_hundred_and_first_word_counts_too():
         and word
         not in TableEncoder.fit({"w": words[:row] + words[row + 1 :]}, categories=["w"]).columns[0].categories
     ]
-    assert moved.rows.tolist() == expected
+    assert regrouped.rows.tolist() == expected
 
 
 def test_all_that_is_wrong_is_told_at_once():
@@ -152,7 +152,7 @@ def test_python_warns_with_the_words_of_the_notes():
     rng = np.random.default_rng(0)
     frame = {"x": rng.normal(size=60), "tx_id": np.arange(60)}
     quick = RankAD(0.1, scaling=None, bandwidth="D_K", C=0.1, calibration="split", random_state=0)
-    with pytest.warns(ColumnWarning, match=r"column 'tx_id' only grows") as caught:
+    with pytest.warns(ColumnWarning, match=r"column 'tx_id' is taken as an id") as caught:
         detector = TableDetector(quick).fit(frame)
     notes = {note.name: note for note in detector.encoder_.notes}
     assert [str(each.message) for each in caught] == [notes["tx_id"].doubt]
@@ -201,15 +201,15 @@ def test_words_of_all_kinds_in_a_column_of_numbers_count_as_missing_and_keep_the
         fresh = {"e": error_codes(2_000, rng), "v": [f"{x:.2f}" for x in rng.normal(size=2_000)]}
         rates.append(np.mean(detector.predict(pl.DataFrame(fresh)) < 0))
         assert detector.encoder_.columns[0].any_word
-        assert detector.encoder_.n_alone == 0
+        assert detector.encoder_.n_singletons == 0
     # Four calibrations by 700 rows, each left out and worth a third: a standard deviation of one point.
     assert 0.07 < np.mean(rates) < 0.13
 
 
-def test_a_lonely_word_is_strange_and_the_columns_of_lonely_rows_are_named():
+def test_a_word_of_one_row_is_strange_and_the_columns_of_singletons_are_named():
     numbers = [f"{x:.2f}" for x in np.random.default_rng(0).normal(size=40)]
     frame = pl.DataFrame({"e": ["ERR7", *numbers[1:]], "v": numbers[::-1]})
-    chiefly = "1 of 40 nominal rows have something that no other has, chiefly in 'e'"
+    chiefly = "1 of 40 normal rows have something that no other has, chiefly in 'e'"
     with pytest.warns(ColumnWarning, match="'e'"), pytest.warns(UserWarning, match=chiefly):
         detector = TableDetector(RankAD(0.026, **QUICK)).fit(Untyped(frame))
     assert not detector.encoder_.columns[0].any_word

@@ -8,7 +8,7 @@ import pytest
 
 from rankad.columns.times import TimeFormat, epoch_unit, parts_of, recognize_times
 from rankad.tables import TableEncoder
-from rankad.tables.strange import MISSING_HERE, NO_CLOCK, NO_TIME, Strange
+from rankad.tables.strange_cells import MISSING_HERE, NO_CLOCK, NO_TIME, StrangeCell
 from rankad.tables.time_column import TimeColumn
 
 MOMENT = datetime.datetime(2024, 12, 31, 14, 5, 6)
@@ -106,12 +106,12 @@ def test_what_is_no_time_is_strange_and_the_raw_time_does_not_matter():
     column = TimeColumn.learn(pl.Series("t", cells), TimeFormat(("ymd",))).column
     out = np.empty((4, column.width))
     found = column.encode(pl.Series("t", ["2090-01-01 10:00", "soon", None, "2024-01-01 10:00"]), out)
-    assert found == [Strange(1, "t", NO_TIME, "soon"), Strange(2, "t", MISSING_HERE, None)]
+    assert found == [StrangeCell(1, "t", NO_TIME, "soon"), StrangeCell(2, "t", MISSING_HERE, None)]
     np.testing.assert_allclose(out[0, :2], out[3, :2])
     gaps = TimeColumn.learn(
         pl.Series("t", [*cells, None, None, "n.n.", "n.n."]), TimeFormat(("ymd",)), ("n.n.",)
     )
-    assert (gaps.column.missing, gaps.alone.size) == (True, 0)
+    assert (gaps.column.missing, gaps.singletons.size) == (True, 0)
     assert gaps.column.encode(pl.Series("t", [None, "n.n."]), np.empty((2, gaps.column.width))) == []
 
 
@@ -130,15 +130,17 @@ def test_a_date_without_its_time_of_day_is_strange_where_hours_are_learned_from(
     column = TimeColumn.learn(pl.Series("t", cells), TimeFormat(("dmy",))).column
     out = np.empty((2, column.width))
     found = column.encode(pl.Series("t", ["01.02.2024", "01.02.2024 07:00"]), out)
-    assert found == [Strange(0, "t", NO_CLOCK, "01.02.2024")]
+    assert found == [StrangeCell(0, "t", NO_CLOCK, "01.02.2024")]
     day = datetime.date(2024, 2, 1)
-    assert column.encode(pl.Series("t", [day, day]), out) == [Strange(r, "t", NO_CLOCK, day) for r in (0, 1)]
+    assert column.encode(pl.Series("t", [day, day]), out) == [
+        StrangeCell(r, "t", NO_CLOCK, day) for r in (0, 1)
+    ]
     # Where nominal rows have such cells, they are nothing special; a single one would be strange to them.
     mixed = TimeColumn.learn(pl.Series("t", [*cells, "01.02.2024", "02.02.2024"]), TimeFormat(("dmy",)))
     assert mixed.column.encode(pl.Series("t", ["01.02.2024"]), np.empty((1, mixed.column.width))) == []
-    assert TimeColumn.learn(pl.Series("t", [*cells, "01.02.2024"]), TimeFormat(("dmy",))).alone.tolist() == [
-        500
-    ]
+    assert TimeColumn.learn(
+        pl.Series("t", [*cells, "01.02.2024"]), TimeFormat(("dmy",))
+    ).singletons.tolist() == [500]
 
 
 @pytest.mark.parametrize(

@@ -1,63 +1,51 @@
-"""What the name of a column says of it: that it names things, or holds times."""
+"""What the name of a column says about it: that it holds ids, times, years or versions."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = [
-    "is_named_like_a_time",
-    "is_named_like_a_version",
-    "is_named_like_a_year",
-    "is_named_like_an_id",
-]
+__all__ = ["suggests_id", "suggests_time", "suggests_version", "suggests_year"]
 
-# By their names, whole numbers that are no amounts.
-_ID_NAMES = frozenset(
-    {"id", "ids", "key", "uid", "nr", "no", "code", "codes", "zip", "plz", "postcode", "phone", "tel"}
-    | {"account", "barcode", "ean", "iban", "imei", "invoice", "isbn", "mcc", "port", "ref", "reference"}
-    | {"serial", "sku", "ticket"}
-)
+_IDS = """
+ id ids key uid nr no code codes zip plz postcode phone tel account barcode ean iban imei invoice isbn mcc
+port ref reference serial sku ticket
+"""
+_MEASURES = """
+ amount area average avg balance cost count counts current delay depth distance duration energy flow freq
+frequency height humidity items length level load mass max mean min power pressure price quantity rate ratio
+resistance rpm sales score share size speed std sum temp temperature time torque total usage value values
+volt voltage volts volume weight width
+"""
+_ID_NAMES, _MEASURED = frozenset(_IDS.split()), frozenset(_MEASURES.split())
 _VERSION_NAMES = frozenset({"version", "release", "revision", "firmware", "fw", "build", "ver"})
 # As in id_client, unless something measured follows.
 _IDS_FIRST = frozenset({"id", "ids", "uid"})
 _NUMBER_WORDS = frozenset({"no", "nr", "num", "number", "nummer"})
-_MEASURED = frozenset(
-    {"amount", "area", "average", "avg", "balance", "cost", "count", "counts", "current", "delay", "depth"}
-    | {"distance", "duration", "energy", "flow", "freq", "frequency", "height", "humidity", "items", "length"}
-    | {"level", "load", "mass", "max", "mean", "min", "power", "pressure", "price", "quantity", "rate"}
-    | {"ratio", "resistance", "rpm", "sales", "score", "share", "size", "speed", "std", "sum", "temp"}
-    | {"temperature", "time", "torque", "total", "usage", "value", "values", "volt", "voltage", "volts"}
-    | {"volume", "weight", "width"}
-)
 _TIME_NAMES = ("time", "date", "stamp", "epoch", "ts", "datum", "zeit")
 
 
-def is_named_like_a_time(name: str) -> bool:
-    """Tell whether the name of a column says that it holds times."""
-    return bool(_words_of(name) & set(_TIME_NAMES)) or any(word in name.lower() for word in _TIME_NAMES[:4])
+def suggests_time(name: str) -> bool:
+    """Tell whether a name has a word for times in it."""
+    return any(word in _TIME_NAMES for word in _words(name)) or any(
+        part in name.lower() for part in _TIME_NAMES[:4]
+    )
 
 
-def is_named_like_a_year(name: str) -> bool:
-    """Tell whether the name of a column says that it holds years."""
-    return bool(_words_of(name) & {"year", "jahr", "yr", "annee", "ano"})
+def suggests_year(name: str) -> bool:
+    """Tell whether a name has a word for years in it."""
+    return any(word in ("year", "jahr", "yr", "annee", "ano") for word in _words(name))
 
 
-def is_named_like_a_version(name: str) -> bool:
-    """Tell whether the last word of a column's name says that it holds versions."""
-    return bool(_in_order(name)[-1:] and _in_order(name)[-1] in _VERSION_NAMES)
+def suggests_version(name: str) -> bool:
+    """Tell whether the last word of a name is one for versions."""
+    return not _VERSION_NAMES.isdisjoint(_words(name)[-1:])
 
 
-def is_named_like_an_id(name: str) -> bool:
-    """Tell whether the name of a column says that its numbers name things: by its last word.
-
-    >>> [is_named_like_an_id(name) for name in ("zip", "customerId", "account_number", "idClient")]
-    [True, True, True, True]
-    >>> [is_named_like_an_id(name) for name in ("account_balance", "id_count", "rpm_no", "number")]
-    [False, False, False, False]
-    """
-    words = _in_order(name)
+def suggests_id(name: str) -> bool:
+    """Tell whether a name says that its numbers are ids, by its last word."""
+    words = _words(name)
     if len(words) > 1 and words[-1] in _NUMBER_WORDS:
-        # An account number is one by the word before; so is the number of something that is measured not.
+        # The word before decides: an account number is an id, the number of something measured is not.
         if words[-2] in _MEASURED:
             return False
         words = words[:-1] if words[-1] not in _ID_NAMES else words
@@ -66,14 +54,6 @@ def is_named_like_an_id(name: str) -> bool:
     return words[-1] in _ID_NAMES or words[0] in _IDS_FIRST
 
 
-def _words_of(name: str) -> set[str]:
-    """Return the words of a name such as card_no, cardNo or "card no", in lower case.
-
-    >>> sorted(_words_of("customerId")), sorted(_words_of("ZIP-code"))
-    (['customer', 'id'], ['code', 'zip'])
-    """
-    return set(_in_order(name))
-
-
-def _in_order(name: str) -> list[str]:
+def _words(name: str) -> list[str]:
+    """Return the words of a name in lower case."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]

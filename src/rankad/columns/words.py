@@ -1,4 +1,4 @@
-"""Cells of a column to words: the categories that they name."""
+"""The words of a column of categories."""
 
 from __future__ import annotations
 
@@ -8,37 +8,27 @@ from collections.abc import Collection
 import numpy as np
 import polars as pl
 
+from rankad._base.arrays import Ints
 from rankad.io.errors import TableError
 from rankad.io.numbers import MISSING, is_text, parse
 
-__all__ = ["MOST_CATEGORIES", "TRUE_OR_FALSE", "all_booleans", "has_value", "least_count", "read_words"]
-
 TRUE_OR_FALSE = ("true", "false")
-# More categories than these are not told apart: every one is a column to score.
+# Further categories share one indicator, since each indicator is a column to score.
 MOST_CATEGORIES = 100
-
-# An indicator of its own is for words of one row in so many, at least: the places of rarer ones are so empty
-# that their rows alone would make up the alarms at small rates.
+# Words of fewer than one row in this many share one indicator: with indicators of their own, such rows would
+# be so isolated that they would make up the alarms at small rates.
 _ONE_IN = 200
-_HEAD = 100
+# Odd words longer than this, or beyond this many, are not stored in models.
+_LONGEST_WORD, _MOST_ODD_WORDS = 100, 1_000
 
 
 def read_words(series: pl.Series, *, known: Collection[str | None] = (), boolean: bool = False) -> pl.Series:
-    """Return a column as text, null where a value is missing.
+    """Return a column of any plain type as text, null where a value is missing.
 
-    Parameters
-    ----------
-    series : polars Series of shape (n,)
-        Text, numbers, booleans, dates.
-    known : collection of str
-        The words that there are; nothing where they are yet to be learned. Other words that stand for a
-        missing value (`MISSING`) are missing then. A whole number that came as 1.0 is "1" unless "1.0" is
-        known: a single missing value makes decimals of whole numbers.
-    boolean : bool
-        Whether these are true and false: in any case, or 1 and 0.
+    `known` are the categories, if they are learned already: then any other word that means a missing value
+    (`MISSING`) is missing, and 1.0 becomes "1" unless "1.0" is known, since a single missing value turns a
+    column of integers into floats. A `boolean` column holds true and false in any case, or 1 and 0.
 
-    Examples
-    --------
     >>> read_words(pl.Series(["red", "", "Red", "NA"])).to_list()
     ['red', None, 'Red', 'NA']
     >>> read_words(pl.Series(["TRUE", "0", "NA", "maybe"]), known=TRUE_OR_FALSE, boolean=True).to_list()
@@ -52,50 +42,51 @@ def read_words(series: pl.Series, *, known: Collection[str | None] = (), boolean
         )
     words = (series.fill_nan(None) if kind.is_float() else series).cast(pl.String)
     words = words.set((words == "").fill_null(False), None)
-    # Null where a cell is missing, and so left alone by all that follows.
-    strangers = ~words.is_in([word for word in known if word is not None])
-    if not strangers.any():
+    # Null where a cell is missing.
+    unknown = ~words.is_in([word for word in known if word is not None])
+    if not unknown.any():
         return words
     if kind.is_float():
-        words = words.str.strip_suffix(".0").zip_with(strangers.fill_null(False), words)
+        words = words.str.strip_suffix(".0").zip_with(unknown.fill_null(False), words)
     plain = words.str.strip_chars().str.to_lowercase()
     if boolean:
         plain = plain.replace(["1", "0"], TRUE_OR_FALSE)
         words = plain.zip_with(plain.is_in(TRUE_OR_FALSE).fill_null(False), words)
     if known:
-        words = words.set((strangers & plain.is_in(list(MISSING))).fill_null(False), None)
+        words = words.set((unknown & plain.is_in(list(MISSING))).fill_null(False), None)
     return words
 
 
 def least_count(n_rows: int, min_count: int) -> int:
-    """Return how many rows a word needs for an indicator of its own.
-
-    >>> least_count(300, 5), least_count(5000, 5)
-    (5, 25)
-    """
+    """Return how many rows a word needs to get its own indicator."""
     return max(min_count, math.ceil(n_rows / _ONE_IN))
 
 
 def has_value(series: pl.Series) -> pl.Series:
-    """Tell which cells of a column are not missing: neither null nor NaN nor a word for these (`MISSING`)."""
+    """Tell which cells are neither null nor NaN nor a word for a missing value (`MISSING`)."""
     if series.dtype.is_float():
-        # By polars it would take ten times as long, which counts where there are many columns.
+        # Ten times faster than with polars, which matters for tables of many columns.
         return pl.Series(series.name, ~np.isnan(parse(series)))
-    given = series.is_not_null()
+    present = series.is_not_null()
     if is_text(series.dtype):
         words = series.cast(pl.String).str.strip_chars().str.to_lowercase()
-        given &= ~words.is_in(list(MISSING)).fill_null(True)
-    return given
+        present &= ~words.is_in(list(MISSING)).fill_null(True)
+    return present
 
 
 def all_booleans(series: pl.Series) -> bool:
-    """Tell whether a text column says true and false, in any case, or nothing, throughout."""
-    return _throughout(series, r"^\s*(?i:true|false)\s*$")
+    """Tell whether a column of text holds true and false in any case, and nothing else but missing values."""
+    words, boolean = series.filter(has_value(series)), r"^\s*(?i:true|false)\s*$"
+    # The first cells rule it out in most columns.
+    return len(words) > 0 and all(part.str.contains(boolean).all() for part in (words.head(100), words))
 
 
-def _throughout(series: pl.Series, pattern: str) -> bool:
-    """Tell whether all cells that are not missing match, of which there is one."""
-    words = series.filter(has_value(series))
-    return (
-        all(bool(part.str.contains(pattern).all()) for part in (words.head(_HEAD), words)) and len(words) > 0
-    )
+def odd_words_at(words: pl.Series, places: Ints) -> tuple[str, ...]:
+    """Return the words at these places that models are to remember: not too long, and not too many."""
+    odd = words.gather(places).unique(maintain_order=True)
+    return tuple(odd.filter(odd.str.len_chars() <= _LONGEST_WORD).head(_MOST_ODD_WORDS).to_list())
+
+
+def leading_zeros(words: pl.Series) -> bool:
+    """Tell whether some text of digits starts with a zero that a number would not have."""
+    return bool(words.str.contains(r"^\s*0\d+\s*$").any())

@@ -1,27 +1,27 @@
-"""TableDetector: a detector on tables of numbers, categories and missing values."""
+"""TableDetector: a detector on tables of numbers, categories, times and missing values."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from rankad._base.arrays import LARGEST, Bools, Floats, Ints
-from rankad.columns.kinds import ColumnWarning, Told
-from rankad.columns.stand_ins import StandIn
+from rankad.columns.inferred import ColumnOptions, ColumnWarning
 from rankad.detectors import RankAD
 from rankad.detectors.base import CalibratedDetector
 from rankad.fitting.own_rows import own_p_values
 from rankad.stages.calibration import Calibration, FalseAlarmBound
-from rankad.tables.encoded_columns import NumberColumn, Strange
+from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.encoding import TableEncoder
 from rankad.tables.frames import Untyped, as_frame
 from rankad.tables.learning import LearnedEncoder, learn_encoder
+from rankad.tables.strange_cells import StrangeCell
 
 if TYPE_CHECKING:
     from rankad.explanations.showing import Explanations
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 __all__ = ["TableDetector"]
 
 _ENCODED = (
-    ". What columns become was learned from all nominal rows, those that calibrate too, which no theorem "
-    "here covers"
+    ". The encoding of columns was learned from all normal rows, also from those that calibrate, which no "
+    "theorem here covers"
 )
 
 
 class TableDetector(CalibratedDetector):
     """A detector on tables: numbers, categories, times, booleans, missing values.
 
-    Columns become numbers by a `TableEncoder`, and a detector is fitted on these. Where a column may not be
-    what it looks like, a `ColumnWarning` names it, the cells, and the parameter that settles it. A cell such
-    as no nominal row has (a new category, a missing value in a column that was complete, a change of a
-    constant, text in a column of numbers) is *strange*: its row gets the least score and the least p-value.
+    A `TableEncoder` turns the columns into numbers, and a detector is fitted on these. If a column may be
+    something else than it looks like, a `ColumnWarning` names it, the cells, and the parameter that settles
+    it. A cell that no nominal row has (a new category, a missing value in a column that was complete, another
+    value of a constant, text in a column of numbers) is *strange*: its row gets the least score and p-value.
 
-    What columns become is learned from nominal rows, and then these calibrate. So each of them calibrates as
-    what it would have been had the others taught the encoder: with the least score if it would have been
-    strange to them (``encoder_.n_alone`` are), or with its category among the rare ones if it is frequent
-    only with this row. Where no row would be strange, a strange row has the p-value 1 / (n + 1).
+    The encoder is learned from nominal rows, which also calibrate. So each of them calibrates with the score
+    that it would have had it been left out of the encoder: the least one if it would be strange
+    (``encoder_.n_singletons`` are), or that of a rare category if its category is frequent only with this
+    row. If no row would be strange, a strange row has the p-value 1 / (n + 1).
 
     Parameters
     ----------
@@ -59,13 +59,13 @@ class TableDetector(CalibratedDetector):
     numbers, categories, times : sequence of str
         Columns to take as numbers, as categories (zip codes, say) or as times, whatever they look like.
     decimal : {".", ","}, optional
-        What stands before decimals in text; by default the cells decide.
+        The decimal mark in text; inferred by default.
     day_first : bool, optional
-        Whether 03/04/2024 is in April; by default the cells decide.
+        Whether 03/04/2024 is in April; inferred by default.
     missing : value, collection of values, or mapping of columns to these
-        What stands for missing values: ``-999`` or ``[-999, "off"]`` in all columns, ``{"pressure": 0}`` in
-        one; None in a mapping stands for all columns. Cells that are the same text, number or time are
-        treated as if they were empty, in new rows too.
+        Markers of missing values: ``-999`` or ``[-999, "off"]`` in all columns, ``{"pressure": 0}`` in one;
+        None in a mapping stands for all columns. Cells with the same text, number or time count as empty, in
+        new rows too.
     min_count : int, default=5
         Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
 
@@ -92,7 +92,7 @@ class TableDetector(CalibratedDetector):
     >>> detector.predict(new)
     array([ 1, -1, -1])
     >>> detector.strange_cells(new)
-    [Strange(row=2, column='color', what='not among the categories of nominal rows', value='pink')]
+    [StrangeCell(row=2, column='color', what='not among the categories of normal rows', value='pink')]
 
     One row may be a dict, or a row of a pandas frame.
 
@@ -137,21 +137,17 @@ class TableDetector(CalibratedDetector):
     def of_parts(
         cls, encoder: TableEncoder, detector: CalibratedDetector, min_count: int = 5
     ) -> TableDetector:
-        """Return a fitted TableDetector of an encoder and a detector fitted on what it makes of a table."""
+        """Return a fitted TableDetector from an encoder and a detector fitted on encoded rows."""
         if detector.n_features_in_ != encoder.n_encoded:
             raise ValueError(
                 f"detector must be fitted on the {encoder.n_encoded} columns that the encoder makes, got one "
                 f"fitted on {detector.n_features_in_}."
             )
-        made = cls(
-            clone(detector),
-            ids=encoder.ids,
-            drop=encoder.dropped,
-            categories=encoder.categories,
-            missing=_by_column(encoder.missing),
-            min_count=min_count,
-        )
-        made._take(encoder, detector)
+        missing: dict[str | None, list[str]] = {}
+        for column, value in encoder.missing:
+            missing.setdefault(column, []).append(value)
+        made = cls(clone(detector), ids=encoder.ids, drop=encoder.dropped, categories=encoder.categories)
+        made.set_params(missing=missing, min_count=min_count)._take(encoder, detector)
         return made
 
     def fit(self, X: Any, y: Any = None) -> TableDetector:
@@ -161,42 +157,37 @@ class TableDetector(CalibratedDetector):
         ----------
         X : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
         y : ignored
-
-        Returns
-        -------
-        TableDetector
-            The detector itself.
         """
         return self._fit_learned(self._learn(X))
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
-        """Find the anomalies among the rows of a table: fit on rows nobody vouches for, and judge the same.
+        """Find the anomalies in a table: fit on rows that may include anomalies, and judge the same rows.
 
         Returns -1 for rows whose p-value (see `fit_p_values`) is at most `alpha`, and +1 for the others.
-        Other detectors than RankAD predict rows that they have seen, for whom fewer rows are alarms.
+        Detectors other than RankAD predict rows that they have seen, so that fewer rows are alarms.
         """
         inside = self._inside()
         if isinstance(inside, RankAD) and inside.calibration != "in-sample":
             return np.where(self.fit_p_values(X) <= self.alpha, -1, 1)
         judged: list[Ints] = []
 
-        def fit_and_predict(fitted: CalibratedDetector, rows: Floats, alone: Ints) -> Ints:
+        def fit_and_predict(fitted: CalibratedDetector, rows: Floats, singletons: Ints) -> Ints:
             calibrating = fitted._fit_calibrating(rows)
             judged.append(np.asarray(fitted.predict(rows)))
             return calibrating
 
-        learned = self._learn(X)
-        self._fit_learned(learned, fit_and_predict)
+        learned, rows = self._learn(X)
+        self._fit_learned((learned, rows), fit_and_predict)
         alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
-        # Left out, they would have a cell such as no other row has.
-        alarms[learned.columns.alone] = self.calibration_.threshold(self.alpha) > -LARGEST
+        # Had they been left out, they would be strange.
+        alarms[learned.singletons] = self.calibration_.threshold(self.alpha) > -LARGEST
         return np.where(alarms, -1, 1)
 
     def fit_p_values(self, X: Any, y: Any = None) -> Floats:
-        """Fit on a table nobody vouches for, and return the p-value of each row among all of them.
+        """Fit on a table that may include anomalies, and return the p-value of each row among all of them.
 
-        As `RankAD.fit_p_values`, with the same promise. A row with something that no other row has, such as
-        the only missing cell of a column, has the least score that the models have to give.
+        As `RankAD.fit_p_values`, with the same guarantee. A row with something that no other row has, such as
+        the only missing cell of a column, gets the least score.
 
         Parameters
         ----------
@@ -209,13 +200,11 @@ class TableDetector(CalibratedDetector):
         """
         detector = self._inside()
         if not isinstance(detector, RankAD):
-            raise ValueError(
-                f"detector must be a RankAD to judge the rows that it is fitted on, got {detector!r}."
-            )
+            raise ValueError(f"detector must be a RankAD to judge rows it is fitted on, got {detector!r}.")
         scores: list[Floats] = []
 
-        def fit_and_score(fitted: RankAD, rows: Floats, alone: Ints) -> Ints:
-            own = fitted._fit_scores(rows, alone)
+        def fit_and_score(fitted: RankAD, rows: Floats, singletons: Ints) -> Ints:
+            own = fitted._fit_scores(rows, singletons)
             scores.append(own.scores)
             return own.calibrating_rows
 
@@ -225,58 +214,41 @@ class TableDetector(CalibratedDetector):
     def _inside(self) -> Any:
         return RankAD() if self.detector is None else self.detector
 
-    def _learn(self, X: Any) -> _LearnedTable:
-        """Learn what the columns of a table are, and turn its rows into numbers.
-
-        Apart from fitting, so that the table, which may be large as text, need not be kept until the end.
-        """
+    def _learn(self, X: Any) -> tuple[LearnedEncoder, Floats]:
+        """Learn the encoder and encode the rows, before fitting, so that large text need not be kept."""
         detector = self._inside()
         if not isinstance(detector, CalibratedDetector) or isinstance(detector, TableDetector):
-            advice = (
-                "; the false-alarm rate goes by name, as in alpha=0.01" if isinstance(detector, Real) else ""
-            )
-            raise ValueError(
-                f"detector must be a RankAD, KLPE or EpsilonLPE, or None; got {detector!r}{advice}."
-            )
+            advice = "; pass the rate by name, as in alpha=0.01" if isinstance(detector, Real) else ""
+            raise ValueError(f"detector must be RankAD, KLPE, EpsilonLPE or None, got {detector!r}{advice}.")
         table = as_frame(X)
         if table.height < detector._least_rows:
             raise ValueError(
                 f"{type(detector).__name__} needs {detector._least_rows} rows or more to learn from, but the "
                 f"table has {table.height}."
             )
-        told = Told(
-            self.numbers,
-            self.categories,
-            self.times,
-            self.ids,
-            self.drop,
-            self.decimal,
-            self.day_first,
-            self.missing,
-        )
-        learned = learn_encoder(X if isinstance(X, Untyped) else table, told, min_count=self.min_count)
-        for doubt in (*learned.doubts, *(note.doubt for note in learned.encoder.notes)):
-            if doubt:
-                warnings.warn(doubt, ColumnWarning, stacklevel=3)
-        return _LearnedTable(learned, learned.encoder.encode(table).rows)
+        options = ColumnOptions(**{name: getattr(self, name) for name in ColumnOptions._fields})
+        learned = learn_encoder(X if isinstance(X, Untyped) else table, options, min_count=self.min_count)
+        for warning in (*learned.warnings, *(note.doubt for note in learned.encoder.notes)):
+            if warning:
+                warnings.warn(warning, ColumnWarning, stacklevel=3)
+        return learned, learned.encoder.encode(table).rows
 
     def _fit_learned(
-        self, table: _LearnedTable, fit: Callable[[Any, Floats, Ints], Ints] | None = None
+        self, table: tuple[LearnedEncoder, Floats], fit: Callable[[Any, Floats, Ints], Ints] | None = None
     ) -> TableDetector:
         """Fit the detector inside, by `fit` if given.
 
-        It gets the detector, the rows as numbers, and those that are strange to the others, and returns which
-        rows calibrate.
+        It gets the detector, the encoded rows and the singletons, and returns the rows that calibrate.
         """
         learned, rows = table
         fitted = clone(self._inside())
         if self._alpha is not None:
             fitted.alpha = self._alpha
-        calibrating = fit(fitted, rows, learned.alone) if fit else fitted._fit_calibrating(rows)
-        fitted._compare_with(_as_learned_from_others(fitted, rows, calibrating, learned), fresh=False)
+        calibrating = fit(fitted, rows, learned.singletons) if fit else fitted._fit_calibrating(rows)
+        fitted._compare_with(_leave_one_out(fitted, rows, calibrating, learned), fresh=False)
         self._take(learned.encoder, fitted)
-        self._lonely = learned.lonely
-        # If there are too few rows for any alarm, the detector inside has said so.
+        self._singleton_columns = learned.singleton_columns
+        # If there are too few rows for any alarm, the detector inside has already warned.
         if fitted.alpha * (fitted.calibration_.scores.size + 1) >= 1:
             self._warn_if_silent(stacklevel=4)
         return self
@@ -297,15 +269,14 @@ class TableDetector(CalibratedDetector):
 
     @alpha.setter
     def alpha(self, value: float | None) -> None:
-        # Both, so that fitting again keeps it, as with any other detector.
+        # Also here, so that fitting again keeps it.
         self._alpha = value
         if "detector_" in self.__dict__:
             self.detector_.alpha = self._inside().alpha if value is None else value
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters as given: `alpha` is None where it is left to the detector inside."""
-        found: dict[str, Any] = super().get_params(deep)
-        return {**found, "alpha": self._alpha}
+        return {**super().get_params(deep), "alpha": self._alpha}
 
     @property
     def calibration_(self) -> Calibration:  # type: ignore[override]
@@ -315,10 +286,8 @@ class TableDetector(CalibratedDetector):
 
     def _check_fitted(self) -> None:
         if "detector_" not in self.__dict__:
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: call fit with a table of nominal "
-                f"rows first."
-            )
+            name = type(self).__name__
+            raise NotFittedError(f"{name} is not fitted yet: call fit with a table of normal rows first.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return "detector_" in self.__dict__
@@ -334,14 +303,14 @@ class TableDetector(CalibratedDetector):
         if not len(encoded.rows):
             return np.empty(0)
         scores = self._score(encoded.rows)
-        if self.encoder_.n_alone:
-            # No row may be below those of the nominal rows that were alone.
+        if self.encoder_.n_singletons:
+            # No row may score below the singletons.
             np.maximum(scores, self._least_score, out=scores)
         scores[encoded.strange_rows] = self._least_score
         return scores
 
-    def strange_cells(self, X: Any) -> list[Strange]:
-        """Return the cells such as no nominal row has; their rows are alarms whenever any row can be one."""
+    def strange_cells(self, X: Any) -> list[StrangeCell]:
+        """Return the cells that no nominal row has; their rows are alarms whenever any row can be one."""
         self._check_fitted()
         return self.encoder_.encode(X).strange
 
@@ -349,33 +318,30 @@ class TableDetector(CalibratedDetector):
         self.detector_._compare_with(calibration, fresh=fresh)
 
     def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
-        # The law of an order statistic knows the number of scores, not the scores: n_alone changes nothing.
-        found = self.detector_._bound(alpha, delta)
-        says_strange = any(
+        # An order statistic depends on the number of scores, not on the scores: singletons change nothing.
+        bound = self.detector_._bound(alpha, delta)
+        has_strange = any(
             not isinstance(column, NumberColumn) or column.constant or column.values or column.wall
             for column in self.encoder_.columns
         )
-        learned_from_others = self.detector_.recalibrated_ or (self.encoder_.is_plain and not says_strange)
-        if found.bound == 0 or learned_from_others:
-            return found
-        return found._replace(exact=False, theorem=found.theorem + _ENCODED)
+        independent = self.detector_.recalibrated_ or (self.encoder_.is_plain and not has_strange)
+        if bound.bound == 0 or independent:
+            return bound
+        return bound._replace(exact=False, theorem=bound.theorem + _ENCODED)
 
     def _more_alarms(self) -> str:
-        if self.detector_.recalibrated_ or not self.encoder_.n_alone:
+        if self.detector_.recalibrated_ or not self.encoder_.n_singletons:
             return super()._more_alarms()
+        # Loaded models do not know the columns.
+        columns = ", ".join(map(repr, getattr(self, "_singleton_columns", ())[:3]))
         return (
-            f"{self.encoder_.n_alone} of {self.encoder_.n_rows} nominal rows have something that no other "
-            f"has{self._where_alone()}: drop the columns in which that is common, use more rows, or a larger "
-            f"alpha."
+            f"{self.encoder_.n_singletons} of {self.encoder_.n_rows} normal rows have something that no "
+            f"other has{f', chiefly in {columns}' if columns else ''}: drop the columns in which that is "
+            f"common, use more rows, or a larger alpha."
         )
 
-    def _where_alone(self) -> str:
-        """Name the columns of such rows; those of a detector that was loaded are not known."""
-        columns = getattr(self, "_lonely", ())[:3]
-        return f", chiefly in {', '.join(map(repr, columns))}" if columns else ""
-
     def explain(self, X: Any, *, alpha: float | None = None, n_nearest: int = 3) -> Explanations:
-        """Say for each row which columns make it abnormal: see `rankad.explanations.explainer.explain`.
+        """Explain for each row which columns make it abnormal: see `rankad.explanations.explainer.explain`.
 
         Values are those of the table, and strange cells come first.
 
@@ -384,15 +350,14 @@ class TableDetector(CalibratedDetector):
         X : polars or pandas DataFrame, pyarrow Table, or dict of columns
             Or one row: a dict of cells, or a row of a pandas frame.
         alpha : float, optional
-            What counts as an alarm; the detector's own by default.
+            The alarm level; the detector's own by default.
         n_nearest : int
             How many nominal rows to show for comparison.
 
         Returns
         -------
         Explanations
-            A list with one `Explanation` for each row. It prints, and its `to_frame` makes a data frame of
-            it.
+            A list of one `Explanation` for each row, which prints; `to_frame` makes a data frame of it.
         """
         from rankad.tables.explaining import explain_table
 
@@ -403,41 +368,22 @@ class TableDetector(CalibratedDetector):
     detector_: CalibratedDetector
 
 
-class _LearnedTable(NamedTuple):
-    """What was learned of the columns of a table, and its rows as numbers."""
-
-    columns: LearnedEncoder
-    rows: Floats
-
-
-def _by_column(stand_ins: Sequence[StandIn]) -> dict[str | None, list[str]]:
-    """Return values that stand for missing ones as the parameter has them."""
-    found: dict[str | None, list[str]] = {}
-    for column, value in stand_ins:
-        found.setdefault(column, []).append(value)
-    return found
-
-
-def _as_learned_from_others(
+def _leave_one_out(
     detector: CalibratedDetector, rows: Floats, calibrating: Ints, learned: LearnedEncoder
 ) -> Calibration:
-    """Give each calibrating row the score that it would have had the others alone taught the encoder.
+    """Give each calibrating row the score that it would have had it been left out of the encoder.
 
-    The detector that scores the rows which would be encoded otherwise has seen them, but not as such.
+    The detector has seen the rows that would be encoded differently, but not in that encoding.
     """
-    calibration = detector.calibration_
-    scores = calibration.scores.copy()
-    others = np.unique(
-        np.concatenate([np.empty(0, dtype=np.int64), *(moved.rows for moved in learned.moved)])
-    )
-    if others.size:
-        encoded = rows[others]
-        for moved in learned.moved:
-            at = np.searchsorted(others, moved.rows)
-            encoded[at, moved.first : moved.first + moved.instead.size] = moved.instead
-        said = np.full(len(rows), np.nan)
-        said[others] = detector.score_samples(encoded)
-        said = said[calibrating]
-        scores = np.where(np.isnan(said), scores, said)
-    scores[np.isin(calibrating, learned.alone)] = -LARGEST
-    return Calibration.from_scores(scores, calibration.kind)
+    scores = detector.calibration_.scores.copy()
+    if learned.regrouped:
+        changed = np.unique(np.concatenate([regrouped.rows for regrouped in learned.regrouped]))
+        encoded = rows[changed]
+        for regrouped in learned.regrouped:
+            at = np.searchsorted(changed, regrouped.rows)
+            encoded[at, regrouped.first : regrouped.first + regrouped.as_rare.size] = regrouped.as_rare
+        new_scores = np.full(len(rows), np.nan)
+        new_scores[changed] = detector.score_samples(encoded)
+        scores = np.where(np.isnan(new_scores[calibrating]), scores, new_scores[calibrating])
+    scores[np.isin(calibrating, learned.singletons)] = -LARGEST
+    return Calibration.from_scores(scores, detector.calibration_.kind)

@@ -9,7 +9,7 @@ from rankad._base.wording import cell
 
 if TYPE_CHECKING:
     from rankad.explanations.explainer import Explanation, Reason
-    from rankad.tables import Strange
+    from rankad.tables import StrangeCell
 
 __all__ = ["gist", "oddity", "reason_text", "usually"]
 
@@ -25,7 +25,7 @@ def usually(reason: Reason) -> str:
     return f"{typical} ({low} to {high})"
 
 
-def gist(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
+def gist(explanation: Explanation | None, strange: Sequence[StrangeCell]) -> str:
     """Say in a few words what is odd about a row."""
     if strange:
         odd = strange[0]
@@ -39,7 +39,7 @@ def _told(reason: Reason) -> str:
     return f"{cell(reason.column)} {cell(reason.value)}, usually {usually(reason)}"
 
 
-def reason_text(explanation: Explanation | None, strange: Sequence[Strange]) -> str:
+def reason_text(explanation: Explanation | None, strange: Sequence[StrangeCell]) -> str:
     """Say why a row is an alarm: its strange cells, and the columns that would have to change."""
     told = [oddity(odd) for odd in strange[:_MOST_TOLD]]
     if explanation is None:
@@ -52,7 +52,7 @@ def reason_text(explanation: Explanation | None, strange: Sequence[Strange]) -> 
     return "; ".join(told)
 
 
-def oddity(odd: Strange) -> str:
+def oddity(odd: StrangeCell) -> str:
     """Say what is strange about a cell."""
     value = "" if odd.value is None else f" {cell(odd.value)}"
     # Only in what rankad says: a column may be called nominal_power.

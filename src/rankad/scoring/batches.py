@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
     from rankad.explanations.explainer import Explanation
     from rankad.io.reader import TableReader
-    from rankad.tables import Strange
+    from rankad.tables import StrangeCell
 
 # Alarms that get a reason; each takes about a millisecond.
 MOST_REASONS = 10_000
@@ -148,7 +148,7 @@ class ExplainedRow(NamedTuple):
     p_value: float
     score: float
     values: dict[str, object]
-    strange: list[Strange]
+    strange: list[StrangeCell]
     explanation: Explanation | None
 
 
@@ -171,7 +171,7 @@ def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[Explain
     explanations: list[Explanation | None] = [None] * rows.frame.height
     if hasattr(detector.detector_, "nominal_rows_"):
         explanations = list(detector.explain(rows.frame, alpha=alpha))
-    strange: dict[int, list[Strange]] = {}
+    strange: dict[int, list[StrangeCell]] = {}
     for each in detector.strange_cells(rows.frame):
         strange.setdefault(each.row, []).append(each)
     names, used = _ids(detector, rows.frame), detector.encoder_.names

@@ -52,7 +52,7 @@ def for_table(detector: RankAD | KLPE | EpsilonLPE, columns: Sequence[str]) -> T
         NumberColumn(str(name), filler, 0.0, 1.0, missing=False, constant=False)
         for name, filler in zip(columns if names is None else names, fillers, strict=True)
     )
-    encoder = TableEncoder(used, ids=(), dropped=(), n_rows=detector.n_samples_fit_, n_alone=0)
+    encoder = TableEncoder(used, ids=(), dropped=(), n_rows=detector.n_samples_fit_, n_singletons=0)
     # From now on it gets arrays, and would warn that these have no names.
     plain = copy.copy(detector)
     plain.__dict__.pop("feature_names_in_", None)

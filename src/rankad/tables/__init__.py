@@ -1,8 +1,8 @@
 """Tables of numbers, categories, times and missing values as rows of numbers."""
 
-from rankad.columns.kinds import ColumnWarning
-from rankad.tables.encoded_columns import Strange
+from rankad.columns.inferred import ColumnWarning
 from rankad.tables.encoding import Encoded, TableEncoder
 from rankad.tables.frames import Untyped
+from rankad.tables.strange_cells import StrangeCell
 
-__all__ = ["ColumnWarning", "Encoded", "Strange", "TableEncoder", "Untyped"]
+__all__ = ["ColumnWarning", "Encoded", "StrangeCell", "TableEncoder", "Untyped"]

@@ -1,7 +1,7 @@
-"""One column of a table, and the numbers it becomes.
+"""The kinds of columns of a table, each with the numbers that it becomes.
 
-Each kind of column learns from nominal cells, encodes others, and says which cells are *strange*: no nominal
-row had any like them, so that no number can stand for them.
+Each kind learns from nominal cells, encodes others, and names the *strange* ones: no nominal row has any like
+them, so that no number can stand for them.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from rankad._base.arrays import Floats
 from rankad.columns.words import has_value
 from rankad.tables.category_column import CategoryColumn
 from rankad.tables.number_column import NumberColumn
-from rankad.tables.strange import NOT_EMPTY, Learned, Strange, strange_cells
+from rankad.tables.strange_cells import NOT_EMPTY, StrangeCell, strange_cells
 from rankad.tables.time_column import TimeColumn
 
-__all__ = ["CategoryColumn", "Column", "EmptyColumn", "Learned", "NumberColumn", "Strange", "TimeColumn"]
+__all__ = ["CategoryColumn", "Column", "EmptyColumn", "NumberColumn", "TimeColumn", "to_stored"]
 
 
 @dataclass(frozen=True)
 class EmptyColumn:
-    """A column without a value in any nominal row: it becomes nothing, and any value in it is strange."""
+    """A column that is missing in all nominal rows: it is not encoded, and any value in it is strange."""
 
     kind: ClassVar[str] = "empty"
     name: str
     width: ClassVar[int] = 0
 
     def cells(self, series: pl.Series) -> list[Any]:
-        """Return the cells as they are shown."""
+        """Return the cells for display."""
         return series.to_list()
 
-    def encode(self, series: pl.Series, out: Floats) -> list[Strange]:
+    def encode(self, series: pl.Series, out: Floats) -> list[StrangeCell]:
         """Return the strange cells; there is nothing to write."""
         return strange_cells(series, np.flatnonzero(has_value(series).to_numpy()), NOT_EMPTY)
 
@@ -44,11 +44,16 @@ class EmptyColumn:
 
     def describe(self) -> str:
         """Say in one line what the column became."""
-        return f"{self.name}: left out, as all nominal values are missing; any value is strange"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what can be written as JSON."""
-        return {"kind": self.kind, **asdict(self)}
+        return f"{self.name}: left out, as all normal values are missing; any value is strange"
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn | TimeColumn | EmptyColumn
+
+
+def to_stored(column: Column) -> dict[str, Any]:
+    """Return a column as an object that JSON can write."""
+
+    def with_lists(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in fields}
+
+    return {"kind": column.kind, **asdict(column, dict_factory=with_lists)}

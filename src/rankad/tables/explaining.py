@@ -1,4 +1,4 @@
-"""Explanations of the rows of a table: in the words of the table, strange cells first."""
+"""Explanations of the rows of a table in terms of its columns, strange cells first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rankad._base.rows import validate_rows
 from rankad.explanations.explainer import Change, Explainer, Explanation, Move, Reason
 from rankad.explanations.nominal_rows import NominalRows
 from rankad.explanations.showing import Explanations, library_of
-from rankad.tables.encoded_columns import Strange
 from rankad.tables.frames import as_frame
+from rankad.tables.strange_cells import StrangeCell
 
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
@@ -25,26 +25,10 @@ __all__ = ["explain_table"]
 def explain_table(
     detector: TableDetector, frame: Any, *, alpha: float | None = None, n_nearest: int = 3
 ) -> Explanations:
-    """Explain the scores of the rows of a table, column by column.
+    """Explain the scores of the rows of a table, column by column: see `TableDetector.explain`.
 
     A row with strange cells is explained as if they were typical. Then they are put first among its reasons,
     and into the change that makes it nominal.
-
-    Parameters
-    ----------
-    detector : TableDetector
-        Fitted, with a RankAD inside.
-    frame : polars or pandas DataFrame, pyarrow Table, or dict of columns
-    alpha : float, optional
-        What counts as an alarm; the detector's own by default.
-    n_nearest : int
-        How many nominal rows to show for comparison.
-
-    Returns
-    -------
-    Explanations
-        A list with one `Explanation` for each row, with values as in the table: text, booleans and None where
-        those are.
     """
     encoder, table = detector.encoder_, as_frame(frame)
     encoded = encoder.encode(table)
@@ -55,7 +39,7 @@ def explain_table(
         decoded = encoder.decode(rows)
         return [decoded[name].to_list() for name in encoder.names]
 
-    cells: dict[int, list[Strange]] = {}
+    cells: dict[int, list[StrangeCell]] = {}
     for cell in encoded.strange:
         cells.setdefault(cell.row, []).append(cell)
     inner: Any = detector.detector_
@@ -66,29 +50,29 @@ def explain_table(
     rows = validate_rows(inner, encoded.rows, reset=False)
     if cells:
         rows = _made_typical(explainer.nominal, encoder.names, rows, cells)
-    # The cells as they are: decoding knows rare categories as "(other)", and rounds numbers.
+    # Decoding would lose rare categories and round numbers.
     own = {column.name: column.cells(encoder.cells(table, column.name)) for column in encoder.columns}
-    found = explainer(rows, [own[name] for name in encoder.names])
+    explained = explainer(rows, [own[name] for name in encoder.names])
     least = float(detector.calibration_.p_values(np.array(-LARGEST)))
     made = dict(zip(encoder.names, decode(rows[list(cells)]), strict=True))
     for at, (row, strange) in enumerate(cells.items()):
         values = {cell.column: own[cell.column][row] for cell in strange}
         instead = {name: made[name][at] if name in made else None for name in values}
-        found[row] = _with_strange(found[row], values, instead, least, level)
-    return Explanations(found, library=library_of(frame))
+        explained[row] = _with_strange(explained[row], values, instead, least, level)
+    return Explanations(explained, library=library_of(frame))
 
 
 def _made_typical(
-    nominal: NominalRows, names: Sequence[str], rows: Floats, cells: Mapping[int, Sequence[Strange]]
+    nominal: NominalRows, names: Sequence[str], rows: Floats, cells: Mapping[int, Sequence[StrangeCell]]
 ) -> Floats:
-    """Return the rows with strange cells as nominal rows have them that are near in all other columns."""
+    """Replace strange cells by those of nominal rows that are near in all other columns."""
     place = {name: group for group, name in enumerate(names)}
-    # Columns without nominal values have no place: there is nothing to put there.
+    # Columns without nominal values have nothing to put there.
     strange = {
         row: [place[cell.column] for cell in of_row if cell.column in place] for row, of_row in cells.items()
     }
     strange = {row: groups for row, groups in strange.items() if groups}
-    # The first is asked about, and all others with it.
+    # The first strange group is asked for, and the others are left out with it.
     left_out = np.zeros((len(strange), nominal.n_groups), dtype=np.bool_)
     for at, groups in enumerate(strange.values()):
         left_out[at, groups[1:]] = True
@@ -103,7 +87,7 @@ def _made_typical(
 def _with_strange(
     filled: Explanation, values: Mapping[Any, Any], instead: Mapping[Any, Any], least: float, alpha: float
 ) -> Explanation:
-    """Put strange cells first, given their values and what was put in their place."""
+    """Put strange cells first, given their values and what replaced them."""
     p_value = filled.p_value if len(values) == 1 else least
     gain = filled.score + LARGEST if len(values) == 1 else 0.0
     known = {reason.column: reason for reason in filled.reasons}

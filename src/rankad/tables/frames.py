@@ -1,10 +1,10 @@
-"""What users pass as a table to a polars frame, or an error that names the column at fault."""
+"""Any table that users pass as a polars frame, or an error that names the column at fault."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ __all__ = ["Untyped", "as_frame"]
 
 
 class Untyped(NamedTuple):
-    """A frame of text whose types mean nothing, as that of a CSV file: digits may well be numbers.
+    """A frame of text without types, as that of a CSV file: digits may be numbers.
 
     Text in any other table was meant to be text.
     """
@@ -51,9 +51,15 @@ def as_frame(table: Any) -> pl.DataFrame:
     if isinstance(table, Mapping):
         return _of_mapping(table)
     if isinstance(table, (list, tuple)) and table and all(isinstance(row, Mapping) for row in table):
-        return _of_records(table)
+        names = dict.fromkeys(name for row in table for name in row)
+        return _of_columns((name, [_plain_cell(row.get(name)) for row in table]) for name in names)
     if isinstance(table, pl.Series):
-        return _of_polars_series(table)
+        if isinstance(table.dtype, pl.Struct):
+            return table.struct.unnest()
+        raise TypeError(
+            "a polars Series has no names for the cells of a row; for one row pass frame[i] or "
+            "frame.row(i, named=True), for one column series.to_frame()."
+        )
     library = type(table).__module__.partition(".")[0]
     if library == "pandas" and hasattr(table, "columns"):
         return _of_columns((name, table.iloc[:, i]) for i, name in enumerate(table.columns))
@@ -89,42 +95,22 @@ def _of_mapping(table: Mapping[Any, Any]) -> pl.DataFrame:
     return _of_columns((name, [_plain_cell(value)]) for name, value in table.items())
 
 
-def _of_records(rows: Sequence[Mapping[Any, Any]]) -> pl.DataFrame:
-    """Return rows with the columns that any of them has; a cell that is not there is missing."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return _of_columns((name, [_plain_cell(row.get(name)) for row in rows]) for name in names)
-
-
-def _of_polars_series(row: pl.Series) -> pl.DataFrame:
-    if isinstance(row.dtype, pl.Struct):
-        return row.struct.unnest()
-    raise TypeError(
-        "a polars Series has no names for the cells of a row; for one row pass frame[i] or "
-        "frame.row(i, named=True), for one column series.to_frame()."
-    )
-
-
 def _of_pandas_row(row: Any) -> pl.DataFrame:
     if not all(isinstance(name, str) for name in row.index):
         raise TypeError(
             "a pandas Series is taken as one row, whose index names the columns, but the index of this one "
             "holds something else; for one row pass frame.iloc[[i]], for one column series.to_frame()."
         )
-    # Cells of several kinds make a Series of objects; each is a column of its own here.
-    missing = row.isna().tolist()
-    return _of_columns(
-        (name, [None if absent else _plain_cell(value)])
-        for name, value, absent in zip(row.index, row.tolist(), missing, strict=True)
-    )
+    # Cells of mixed types make a Series of objects; here each is a column of its own.
+    cells = row.astype(object).where(row.notna(), None).tolist()
+    return _of_columns((name, [_plain_cell(cell)]) for name, cell in zip(row.index, cells, strict=True))
 
 
 def _is_cell(value: Any) -> bool:
     """Tell a single value from a column."""
-    if isinstance(value, (str, bytes)):
-        return True
     if hasattr(value, "ndim"):
         return int(value.ndim) == 0
-    return not isinstance(value, Iterable)
+    return isinstance(value, (str, bytes)) or not isinstance(value, Iterable)
 
 
 def _plain_cell(value: Any) -> Any:
@@ -135,25 +121,25 @@ def _of_arrow(table: Any) -> pl.DataFrame:
     from rankad.io.arrow_columns import check_types, read_column
 
     check_types(table.schema, "the table")
-    found = {}
+    columns = {}
     for name, column in zip(table.schema.names, table.columns, strict=True):
         # A record batch has no chunks, and an empty column may have none.
         chunks = getattr(column, "chunks", [column]) or [column.combine_chunks()]
-        found[name] = pl.concat([read_column(chunk, name, "the table") for chunk in chunks])
-    return pl.DataFrame(found)
+        columns[name] = pl.concat([read_column(chunk, name, "the table") for chunk in chunks])
+    return pl.DataFrame(columns)
 
 
 def _of_columns(columns: Iterable[tuple[Any, Any]]) -> pl.DataFrame:
-    found = [_series(_checked_name(str(name)), values) for name, values in columns]
-    _check_names([series.name for series in found])
-    lengths = {series.name: len(series) for series in found}
+    made = [_series(_checked_name(str(name)), values) for name, values in columns]
+    _check_names([series.name for series in made])
+    lengths = {series.name: len(series) for series in made}
     if len(set(lengths.values())) > 1:
         short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
         raise ValueError(
             f"all columns must have the same length, but {short!r} has {lengths[short]} values and {long!r} "
             f"{lengths[long]}."
         )
-    return pl.DataFrame({series.name: series for series in found})
+    return pl.DataFrame({series.name: series for series in made})
 
 
 def _checked_name(name: str) -> str:
@@ -171,7 +157,7 @@ def _check_names(names: list[str]) -> None:
     twice = sorted(name for name, n in Counter(names).items() if n > 1)
     if twice:
         raise ValueError(
-            f"column names must differ, but {', '.join(map(repr, twice))} comes twice; rename one."
+            f"column names must be unique, but {', '.join(map(repr, twice))} comes twice; rename one."
         )
 
 
@@ -184,14 +170,14 @@ def _series(name: str, values: Any) -> pl.Series:
         values = np.asarray(values)
         if values.ndim == 1:
             return pl.Series(name, values)
-    # pandas says what is missing; its categories stay categories, whatever they look like.
+    # pandas knows what is missing; its categories stay categories.
     category = str(plain) == "category"
     if hasattr(values, "isna"):
         values = values.astype(object).where(values.notna(), None)
     try:
         cells = values.tolist() if hasattr(values, "tolist") else list(values)
         if type(next((cell for cell in cells if cell is not None), None)).__module__ == "pandas":
-            cells = [_known(cell) for cell in cells]
+            cells = [_without_pandas(cell) for cell in cells]
         series = _of_cells(name, cells)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise ValueError(
@@ -201,20 +187,18 @@ def _series(name: str, values: Any) -> pl.Series:
     return series.cast(pl.String).cast(pl.Categorical) if category else series
 
 
-def _known(cell: Any) -> Any:
-    """Return what polars knows for what only pandas has: intervals as text, periods as their first moment."""
+def _without_pandas(cell: Any) -> Any:
+    """Return cells of types that only pandas has as others: intervals as text, periods as their start."""
     if hasattr(cell, "start_time"):
         return cell.start_time.to_pydatetime()
     return str(cell) if hasattr(cell, "closed_left") else cell
 
 
 def _of_cells(name: str, cells: list[Any]) -> pl.Series:
-    try:
-        return pl.Series(name, cells)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        pass
-    try:
-        return pl.Series(name, cells, dtype=pl.Float64)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        # Numbers and text side by side: text, as it would be in a file.
-        return pl.Series(name, [None if cell is None or cell != cell else str(cell) for cell in cells])
+    for dtype in (None, pl.Float64):
+        try:
+            return pl.Series(name, cells, dtype=dtype)
+        except (TypeError, OverflowError, pl.exceptions.PolarsError):
+            pass
+    # Numbers and text side by side: text, as it would be in a file.
+    return pl.Series(name, [None if cell is None or cell != cell else str(cell) for cell in cells])

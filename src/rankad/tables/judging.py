@@ -1,10 +1,11 @@
-"""The verdict on a scored table: what its p-values say of it, and which columns are to blame."""
+"""The verdict on a scored table: whether its p-values are as expected, and which columns are to blame."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,8 +15,9 @@ from rankad._base.arrays import Bools, Floats, Ints
 from rankad.alarms.chance import PValueSummary, chance_of
 from rankad.alarms.shifts import NumberShift, Shift, compare_columns, describe_numbers, is_like
 from rankad.alarms.verdict import COLUMN_LEVEL, Verdict, judge
-from rankad.tables.encoded_columns import CategoryColumn, Strange
+from rankad.tables.encoded_columns import CategoryColumn
 from rankad.tables.sampling import RowSample, SampledRows
+from rankad.tables.strange_cells import StrangeCell
 
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
@@ -25,18 +27,18 @@ __all__ = ["MovedColumn", "TableVerdict", "Watch", "chance_of"]
 
 # Rows of the table that are compared with nominal ones, and numbers in them.
 _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 2_000, 100, 4_000_000
-# Alarms that are explained, and columns of all of these.
+# Alarms that are explained, and alarms times columns.
 _MOST_ALARMS, _FEWEST_ALARMS, _MOST_REASONS = 200, 20, 20_000
-# A column is named for the alarms if it explains so many of those looked at.
+# A column is named for the alarms if it explains this share of this many, at least.
 _LEAST_SHARE, _LEAST_ALARMS = 0.5, 2
-# Where nothing else is wrong with the table, a column is named if it is at least so far from nominal ones.
+# Where the p-values are as expected, a column is named from this distance on.
 _LEAST_DISTANCE = 0.1
-# What a column that has not moved counts for, among those that explain alarms.
+# The weight of a column that has not moved, among those that explain alarms.
 _UNMOVED = 0.05
 _MOST_NAMED = 5
-# Less than this share of nominal numbers is beyond either edge.
+# The share of nominal numbers beyond either edge.
 _EDGE = 0.002
-# How much more of rare words is allowed for, as a multiple of what is to be expected.
+# Tolerance for more rare words, as a multiple of the expected increase.
 _EDGES = 1.5
 
 How: TypeAlias = Literal[
@@ -46,72 +48,37 @@ How: TypeAlias = Literal[
 
 
 class MovedColumn(NamedTuple):
-    """A column that is not as it is among nominal rows, or to which alarms are due.
+    """A column that differs from nominal rows, or that explains alarms.
 
-    Attributes
-    ----------
-    column : str
-    distance, p_value : float
-        How far it is from nominal ones, and the chance of that: see `rankad.alarms.shifts.Shift`.
-    moved : bool
-        Whether chance does not explain the distance.
-    explains : float or None
-        Of the alarms looked at, the share that would be none if this column alone had what nominal rows near
-        by have; None where no alarms were looked at.
-    blamed : float or None
-        The share whose smallest change that makes them nominal has this column in it.
-    beyond : float
-        The share that has a number there at or beyond the edge of nominal ones.
-    how : str
-        In what way: "strange" cells, "missing" ones, "swapped" with another column, a "category" that comes
-        more or less often, a "time" of the day or the year, values "beyond" those of nominal rows in the
-        alarms alone, usual values that do not go "together" with those of other columns; the others are
-        those of `rankad.alarms.shifts.NumberShift`.
-    share, nominal_share : float
-        Of strange or missing cells, or of the category.
-    value : object
-        A strange cell, the category, or the other column.
-    what : str
-        What is strange about the cell.
-    numbers : NumberShift or None
+    `how` is one of: "strange" or "missing" cells, "swapped" with another column, a "category" that is more or
+    less frequent, a "time" of the day or the year, values "beyond" nominal ones in alarms only, usual values
+    that do not go "together" with other columns, or a kind of `rankad.alarms.shifts.NumberShift`.
     """
 
     column: str
-    distance: float
-    p_value: float
-    moved: bool
-    explains: float | None
-    blamed: float | None
-    beyond: float = 0.0
+    distance: float  # from nominal rows: see `rankad.alarms.shifts.Shift`
+    p_value: float  # the chance of such a distance
+    moved: bool  # whether chance does not explain the distance
+    explains: float | None  # share of alarms that a typical value here would end
+    blamed: float | None  # share of alarms whose smallest change includes this column
+    beyond: float = 0.0  # share of alarms with a number at or beyond the edge of nominal ones
     how: How = "other"
-    share: float = 0.0
+    share: float = 0.0  # of strange or missing cells, or of the category
     nominal_share: float = 0.0
-    value: object = None
-    what: str = ""
+    value: object = None  # a strange cell, the category, or the other column
+    what: str = ""  # why the cell is strange
     numbers: NumberShift | None = None
 
 
 class TableVerdict(NamedTuple):
-    """What is said of a table as a whole.
+    """The verdict on a table."""
 
-    Attributes
-    ----------
-    overall : Verdict
-        By its p-values.
-    columns : tuple of MovedColumn
-        Those to be named, the most important first.
-    has_rows : bool
-        Whether the model holds nominal rows to compare columns with.
-    n_moved, n_compared, n_looked : int
-        Columns that moved, rows that were compared with nominal ones, and alarms that were explained.
-    """
-
-    overall: Verdict
-    columns: tuple[MovedColumn, ...]
-    has_rows: bool
-    n_moved: int
-    n_compared: int
-    n_looked: int
+    overall: Verdict  # by its p-values
+    columns: tuple[MovedColumn, ...]  # those to be named, the most important first
+    has_rows: bool  # whether the model holds nominal rows to compare columns with
+    n_moved: int  # columns that differ from nominal rows
+    n_compared: int  # rows that were compared with nominal ones
+    n_looked: int  # alarms that were explained
 
     @property
     def is_off(self) -> bool:
@@ -120,20 +87,9 @@ class TableVerdict(NamedTuple):
 
 
 class Watch:
-    """Watches a table while it is scored batch by batch, in constant memory, and gives the verdict.
+    """Collects a table while it is scored batch by batch, in constant memory, and returns the verdict.
 
-    Parameters
-    ----------
-    detector : TableDetector
-    alpha : float
-        What counts as an alarm.
-    levels : float
-        Further rates at which alarms are counted.
-
-    Attributes
-    ----------
-    summary : PValueSummary
-        Of all rows so far.
+    Rows with p-values up to `alpha` are alarms; `summary` also counts those at further `levels`.
     """
 
     def __init__(self, detector: TableDetector, alpha: float, *levels: float) -> None:
@@ -148,7 +104,7 @@ class Watch:
         self._has_rows = getattr(detector.detector_, "nominal_rows_", None) is not None
 
     def add(self, frame: pl.DataFrame, first: int, p_values: Floats) -> None:
-        """Look at more rows; so many came before them."""
+        """Add a batch, whose first row has this number."""
         self.summary = self.summary.add(p_values)
         if not self._has_rows:
             return
@@ -163,123 +119,126 @@ class Watch:
         overall = judge(self.summary, chance_of(self._detector), self._alpha)
         if not self._has_rows or not self._rows.size:
             return TableVerdict(overall, (), self._has_rows, 0, 0, 0)
-        compared = _Compared.of(self._detector, self._rows.rows)
-        found: list[Explanation] = []
+        compared = _compare(self._detector, self._rows.rows)
+        explanations: list[Explanation] = []
         too_low = overall.kind in ("more", "some") or overall.shape == "low"
         if too_low and hasattr(self._detector.detector_, "scorer_"):
-            found = self._explained(overall.strict_alpha if overall.kind == "some" else self._alpha)
-        columns = compared.named(overall, found, self._alpha)
-        n_moved = sum(column.moved for column in columns)
-        return TableVerdict(
-            overall, tuple(columns[:_MOST_NAMED]), True, n_moved, len(compared.rows), len(found)
-        )
+            level = overall.strict_alpha if overall.kind == "some" else None
+            explanations = self._explained(level or self._alpha)
+        columns = compared.named(overall, explanations, self._alpha)
+        n_moved, n_compared = sum(column.moved for column in columns), len(compared.rows)
+        named = tuple(columns[:_MOST_NAMED])
+        return TableVerdict(overall, named, True, n_moved, n_compared, len(explanations))
 
-    def _explained(self, level: float | None) -> list[Explanation]:
-        found: list[Explanation] = []
+    def _explained(self, level: float) -> list[Explanation]:
+        explanations: list[Explanation] = []
         for part in self._alarms.rows:
-            surest = np.flatnonzero(part.p_values <= (level or self._alpha))
+            surest = np.flatnonzero(part.p_values <= level)
             if surest.size:
-                found += self._detector.explain(part.frame[surest], alpha=self._alpha, n_nearest=0)
-        return found
+                explanations += self._detector.explain(part.frame[surest], alpha=self._alpha, n_nearest=0)
+        return explanations
 
 
-class _Compared:
+def _compare(detector: TableDetector, sample: Sequence[SampledRows]) -> _Comparison:
+    """Compare a sample of a table with the nominal rows of the model."""
+    encoder = detector.encoder_
+    nominal: Floats = detector.detector_.nominal_rows_
+    # With very many columns, some nominal rows are enough.
+    nominal = nominal[:: math.ceil(nominal.size / max(_MOST_NUMBERS, _FEWEST_ROWS * nominal.shape[1]))]
+    parts = [encoder.encode(part.frame) for part in sample]
+    starts = np.cumsum([0, *(len(part.rows) for part in parts)]).tolist()
+    order: Ints = np.argsort(np.concatenate([part.numbers for part in sample]), kind="stable")
+    rows = np.concatenate([part.rows for part in parts])[order]
+    names = [*encoder.names, *(column.name for column in encoder.columns if not column.width)]
+    place = {name: at for at, name in enumerate(names)}
+    strange, cells = np.zeros((len(rows), len(names)), np.bool_), defaultdict(list)
+    for begin, part in zip(starts, parts, strict=False):
+        for cell in part.strange:
+            strange[begin + cell.row, place[cell.column]] = True
+            cells[cell.column].append(cell)
+    strange = strange[order]
+    # A table may be of one night or one season: other times are no shift.
+    times = {column.name for column in encoder.columns if column.kind == "time"}
+    known = dict(zip(encoder.names, encoder.groups, strict=True))
+    # The last indicator of a category with rare words is theirs.
+    more = {
+        known[column.name][-1]: _EDGES * column.edge
+        for column in encoder.columns
+        if isinstance(column, CategoryColumn) and column.edge
+    }
+    shifts = compare_columns(
+        nominal,
+        rows,
+        [() if name in times else known.get(name, ()) for name in names],
+        strange,
+        encoder.n_singletons,
+        encoder.n_rows,
+        len(getattr(detector.detector_, "trimmed_rows_", ())) / encoder.n_rows,
+        more,
+    )
+    return _Comparison(
+        rows,
+        dict(zip(names, shifts, strict=True)),
+        dict(zip(names, strange.T, strict=True)),
+        cells,
+        encoder.decode(rows),
+        encoder.decode(nominal),
+        times,
+    )
+
+
+@dataclass(frozen=True)
+class _Comparison:
     """A sample of a table beside the nominal rows of the model, column by column."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        shifts: Sequence[Shift],
-        rows: Floats,
-        strange: Bools,
-        cells: dict[str, list[Strange]],
-        frames: tuple[pl.DataFrame, pl.DataFrame],
-        times: set[str],
-    ) -> None:
-        self.names, self.rows, self._times = names, rows, times
-        self._shifts = dict(zip(names, shifts, strict=True))
-        self._strange = {name: strange[:, at] for at, name in enumerate(names)}
-        self._cells, (self._scored, self._nominal) = cells, frames
+    rows: Floats
+    shifts: dict[str, Shift]
+    strange: dict[str, Bools]
+    cells: dict[str, list[StrangeCell]]
+    scored: pl.DataFrame
+    nominal: pl.DataFrame
+    times: set[str]
 
-    @classmethod
-    def of(cls, detector: TableDetector, sample: Sequence[SampledRows]) -> _Compared:
-        encoder = detector.encoder_
-        nominal: Floats = detector.detector_.nominal_rows_
-        # As with rows of the table: of very many columns, some nominal rows do.
-        step = math.ceil(nominal.size / max(_MOST_NUMBERS, _FEWEST_ROWS * nominal.shape[1]))
-        nominal = nominal[::step]
-        numbers = np.concatenate([part.numbers for part in sample])
-        parts = [encoder.encode(part.frame) for part in sample]
-        starts = np.cumsum([0, *(len(part.rows) for part in parts)])
-        order: Ints = np.argsort(numbers, kind="stable")
-        rows = np.concatenate([part.rows for part in parts])[order]
-        names = [*encoder.names, *(column.name for column in encoder.columns if not column.width)]
-        place, strange = {name: at for at, name in enumerate(names)}, np.zeros((len(rows), len(names)), bool)
-        cells: dict[str, list[Strange]] = {}
-        for begin, part in zip(starts.tolist(), parts, strict=False):
-            for cell in part.strange:
-                strange[begin + cell.row, place[cell.column]] = True
-                cells.setdefault(cell.column, []).append(cell)
-        strange = strange[order]
-        # A table is of one night or one season: that its times are no others is no move.
-        times = {column.name for column in encoder.columns if _is_time(column)}
-        known = dict(zip(encoder.names, encoder.groups, strict=True))
-        groups = [() if name in times else known.get(name, ()) for name in names]
-        trimmed = len(getattr(detector.detector_, "trimmed_rows_", ())) / encoder.n_rows
-        # Of a category with rare words, the last indicator is theirs.
-        more = {
-            known[column.name][-1]: _EDGES * column.edge
-            for column in encoder.columns
-            if isinstance(column, CategoryColumn) and column.edge
-        }
-        shifts = compare_columns(
-            nominal, rows, groups, strange, encoder.n_alone, encoder.n_rows, trimmed, more
-        )
-        frames = encoder.decode(rows), encoder.decode(nominal)
-        return cls(names, shifts, rows, strange, cells, frames, times)
-
-    def named(self, overall: Verdict, found: list[Explanation], alpha: float) -> list[MovedColumn]:
+    def named(self, overall: Verdict, explanations: list[Explanation], alpha: float) -> list[MovedColumn]:
         """Return the columns to name, the most important first."""
-        alone, blamed = _shares(found, alpha)
+        alone, blamed = _shares(explanations, alpha)
         columns = [
             MovedColumn(
                 name,
                 shift.distance,
                 shift.p_value,
                 shift.p_value < COLUMN_LEVEL,
-                alone[name] if found else None,
-                blamed[name] if found else None,
-                self._beyond(name, found),
+                alone[name] if explanations else None,
+                blamed[name] if explanations else None,
+                self._beyond(name, explanations),
             )
-            for name, shift in self._shifts.items()
+            for name, shift in self.shifts.items()
         ]
         least = 0.0 if overall.is_off else _LEAST_DISTANCE
         moved = [column for column in columns if column.moved and column.distance >= least]
         chosen = sorted(moved, key=lambda column: -column.distance)
-        if len(found) >= _LEAST_ALARMS:
+        if len(explanations) >= _LEAST_ALARMS:
             lead = max(columns, key=_importance)
             if max(lead.explains or 0.0, lead.blamed or 0.0) >= _LEAST_SHARE:
                 chosen = [lead, *(column for column in chosen if column.column != lead.column)]
         return [self._described(column) for column in chosen[:_MOST_NAMED]] + chosen[_MOST_NAMED:]
 
     def _described(self, column: MovedColumn) -> MovedColumn:
-        """Say in what way a column has moved."""
+        """Return a column with how it differs."""
         name, n = column.column, len(self.rows)
         other = self._swapped_with(name) if column.moved else None
         if other is not None:
             return column._replace(how="swapped", value=other)
-        cells = self._cells.get(name, [])
+        cells = self.cells.get(name, [])
         if cells and len(cells) / n >= 0.5 * max(column.distance, 1 / n):
             example = Counter((cell.what, str(cell.value)) for cell in cells).most_common(1)[0][0]
             value = next(cell.value for cell in cells if (cell.what, str(cell.value)) == example)
             return column._replace(how="strange", share=len(cells) / n, value=value, what=example[0])
-        if name in self._times:
+        if name in self.times:
             return column._replace(how="time")
         if not column.moved:
             return column._replace(how="beyond" if column.beyond >= _LEAST_SHARE else "together")
-        if name not in self._scored.columns:
-            return column
-        here, there = self._values(name), self._nominal[name]
+        here, there = self._values(name), self.nominal[name]
         missing, usual = here.null_count() / max(len(here), 1), there.null_count() / max(len(there), 1)
         if abs(missing - usual) >= 0.5 * column.distance:
             return column._replace(how="missing", share=missing, nominal_share=usual)
@@ -291,70 +250,61 @@ class _Compared:
             return column._replace(how=numbers.kind, numbers=numbers)
         return column._replace(**_category(here, there))
 
-    def _beyond(self, name: str, found: Sequence[Explanation]) -> float:
+    def _beyond(self, name: str, explanations: Sequence[Explanation]) -> float:
         """Return the share of alarms that have a number at or beyond the edge of nominal ones."""
-        if not found or name not in self._nominal.columns or not self._nominal[name].dtype.is_numeric():
+        if not explanations or not self.nominal[name].dtype.is_numeric():
             return 0.0
-        low, high = (self._nominal[name].quantile(share) for share in (_EDGE, 1 - _EDGE))
-        values = [reason.value for one in found for reason in one.reasons if reason.column == name]
+        low, high = (self.nominal[name].quantile(share) for share in (_EDGE, 1 - _EDGE))
+        values = [reason.value for one in explanations for reason in one.reasons if reason.column == name]
         if low is None or high is None:
             return 0.0
-        return sum(not low < value < high for value in values if isinstance(value, float)) / len(found)
+        return sum(not low < value < high for value in values if isinstance(value, float)) / len(explanations)
 
     def _values(self, name: str) -> pl.Series:
         """Return the cells of a column that are not strange."""
-        return self._scored[name].filter(pl.Series(~self._strange[name]))
+        return self.scored[name].filter(pl.Series(~self.strange[name]))
 
     def _swapped_with(self, name: str) -> str | None:
-        """Return the column whose nominal values are here, if ours are there."""
-        others = sorted(self._shifts, key=lambda one: -self._shifts[one].distance)[: _MOST_NAMED + 1]
-        if name not in self._scored.columns:
-            return None
-        for other in others:
-            moved = other != name and self._shifts[other].p_value < COLUMN_LEVEL
+        """Return the column that has exchanged its values with this one."""
+        for other in sorted(self.shifts, key=lambda one: -self.shifts[one].distance)[: _MOST_NAMED + 1]:
+            moved = other != name and self.shifts[other].p_value < COLUMN_LEVEL
             if moved and self._looks_like(name, other) and self._looks_like(other, name):
                 return other
         return None
 
     def _looks_like(self, name: str, other: str) -> bool:
-        """Tell whether the cells of one column may well be those that nominal rows have in another."""
-        if other not in self._nominal.columns or name not in self._scored.columns:
-            return False
-        here, there = self._values(name).drop_nulls(), self._nominal[other].drop_nulls()
+        """Tell whether the cells of one column look like nominal cells of another."""
+        here, there = self._values(name).drop_nulls(), self.nominal[other].drop_nulls()
         if here.dtype.is_numeric() and there.dtype.is_numeric():
             return is_like(here.to_numpy(), there.to_numpy())
-        words = [cell.value for cell in self._cells.get(name, []) if cell.value is not None]
+        words = [cell.value for cell in self.cells.get(name, []) if cell.value is not None]
         if here.dtype.is_numeric() or len(words) < 0.5 * len(self.rows):
             return False
         known = set(there.cast(pl.String).to_list())
         return sum(str(word) in known for word in words) > 0.9 * len(words)
 
 
-def _is_time(column: Any) -> bool:
-    return bool(column.kind == "time")
-
-
-def _shares(found: Sequence[Explanation], alpha: float) -> tuple[Counter[str], Counter[str]]:
-    """Return for each column the share of alarms that it alone explains, and that are blamed on it."""
+def _shares(explanations: Sequence[Explanation], alpha: float) -> tuple[dict[str, float], ...]:
+    """Return the share of alarms that each column explains by itself, and that are blamed on it."""
     alone: Counter[str] = Counter()
     blamed: Counter[str] = Counter()
-    for one in found:
+    for one in explanations:
         alone.update(str(reason.column) for reason in one.reasons if reason.p_value > alpha)
-        blamed.update(str(move.column) for move in one.change.moves) if one.change else None
-    for shares in (alone, blamed):
-        for name in shares:
-            shares[name] /= len(found)  # type: ignore[assignment]
-    return alone, blamed
+        blamed.update(str(move.column) for move in (one.change.moves if one.change else ()))
+    return tuple(
+        defaultdict(float, {name: n / len(explanations) for name, n in counts.items()})
+        for counts in (alone, blamed)
+    )
 
 
 def _importance(column: MovedColumn) -> float:
-    """Return what a column counts for: how many alarms it explains, and how far it has moved."""
+    """Return the weight of a column, by the alarms that it explains and how far it has moved."""
     explained = max(column.explains or 0.0, column.blamed or 0.0)
     return explained * (max(column.distance, _UNMOVED) if column.moved else _UNMOVED)
 
 
 def _category(here: pl.Series, there: pl.Series) -> dict[str, Any]:
-    """Say which category comes more often than among nominal rows, or else less often."""
+    """Return the category whose share differs most from that of nominal rows."""
     tallies = [Counter(series.to_list()) for series in (here, there)]
     shares = [
         {word: tally[word] / len(series) for word in (*tallies[0], *tallies[1])}

@@ -1,4 +1,4 @@
-"""A sample of the rows of a table that is read batch by batch, the same however the batches are cut."""
+"""A random sample of a table that is read in batches; it does not depend on their sizes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ __all__ = ["RowSample", "SampledRows"]
 
 
 class SampledRows(NamedTuple):
-    """Rows of one schema, in the order of the table.
-
-    Attributes
-    ----------
-    frame : polars DataFrame of n rows
-    numbers : ndarray of int, shape (n,)
-        Where they are in the table; the first row is 0.
-    p_values : ndarray of shape (n,)
-    """
+    """Rows of one schema, in the order of the table, with their row numbers from 0 and p-values."""
 
     frame: pl.DataFrame
     numbers: Ints
@@ -30,12 +22,7 @@ class SampledRows(NamedTuple):
 
 
 class RowSample:
-    """The k rows that are first in an order by chance, which goes by a row's number alone.
-
-    Parameters
-    ----------
-    k : int
-        How many rows to keep.
+    """The `k` rows that come first in a random order which depends on row numbers only.
 
     Examples
     --------
@@ -53,10 +40,10 @@ class RowSample:
         self._parts: list[SampledRows] = []
 
     def add(self, frame: pl.DataFrame, numbers: Ints, p_values: Floats) -> None:
-        """Look at more rows."""
-        chosen = np.flatnonzero(_lots(numbers) <= self._last)
+        """Add the rows of another batch."""
+        chosen = np.flatnonzero(_hashes(numbers) <= self._last)
         if chosen.size > self._k:
-            chosen = np.sort(chosen[np.argsort(_lots(numbers[chosen]))[: self._k]])
+            chosen = np.sort(chosen[np.argsort(_hashes(numbers[chosen]))[: self._k]])
         if not chosen.size:
             return
         self._parts.append(SampledRows(frame[chosen], numbers[chosen], p_values[chosen]))
@@ -65,39 +52,34 @@ class RowSample:
 
     @property
     def rows(self) -> list[SampledRows]:
-        """The sample; a part for each schema, since text and numbers are not read alike."""
+        """The sample, with a part for each schema, since text and numbers are read differently."""
         self._parts = self._pruned()
         return self._parts
 
     @property
     def size(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return sum(len(part.numbers) for part in self.rows)
 
     def _pruned(self) -> list[SampledRows]:
-        lots = np.sort(np.concatenate([_lots(part.numbers) for part in self._parts] or [np.empty(0, "u8")]))
-        if lots.size > self._k:
-            self._last = lots[self._k - 1]
-        merged: dict[tuple[tuple[str, str], ...], list[SampledRows]] = {}
-        for part in self._parts:
-            kept = np.flatnonzero(_lots(part.numbers) <= self._last)
+        hashes = [_hashes(part.numbers) for part in self._parts]
+        ordered = np.sort(np.concatenate(hashes or [np.empty(0, "u8")]))
+        if ordered.size > self._k:
+            self._last = ordered[self._k - 1]
+        by_schema: dict[str, list[SampledRows]] = {}
+        for part, own in zip(self._parts, hashes, strict=True):
+            kept = np.flatnonzero(own <= self._last)
             if kept.size:
-                schema = tuple((name, str(kind)) for name, kind in part.frame.schema.items())
-                merged.setdefault(schema, []).append(
-                    SampledRows(part.frame[kept], part.numbers[kept], part.p_values[kept])
-                )
+                rows = SampledRows(part.frame[kept], part.numbers[kept], part.p_values[kept])
+                by_schema.setdefault(str(part.frame.schema), []).append(rows)
         return [
-            SampledRows(
-                pl.concat([part.frame for part in parts]),
-                np.concatenate([part.numbers for part in parts]),
-                np.concatenate([part.p_values for part in parts]),
-            )
-            for parts in merged.values()
+            SampledRows(pl.concat(frames), np.concatenate(numbers), np.concatenate(p_values))
+            for frames, numbers, p_values in (zip(*parts, strict=True) for parts in by_schema.values())
         ]
 
 
-def _lots(numbers: Ints) -> NDArray[np.uint64]:
-    """Return a number drawn by chance for each row number: the mixing of splitmix64."""
+def _hashes(numbers: Ints) -> NDArray[np.uint64]:
+    """Return a pseudo-random number for each row number, by the mixing of splitmix64."""
     with np.errstate(over="ignore"):
         mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,28 +1,29 @@
-"""A column of times, and what becomes of it: hour, weekday and season, each a place on a circle."""
+"""A column of times: hour, weekday and season, each encoded as a point on a circle."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from rankad._base.arrays import Floats, Ints
-from rankad.columns.placeholders import without_placeholder
+from rankad.columns.missing_values import without_likely_marker
 from rankad.columns.times import TimeFormat, fractions, label, parts_of
 from rankad.columns.words import has_value
 from rankad.io.errors import TableError
 from rankad.io.numbers import is_text
-from rankad.tables.strange import (
+from rankad.tables.strange_cells import (
     INDICATOR,
     MISSING_HERE,
     NO_CLOCK,
     NO_TIME,
-    Learned,
-    Strange,
-    single_words,
+    LearnedColumn,
+    StrangeCell,
+    any_word_counts,
+    not_remembered,
     strange_cells,
 )
 
@@ -35,24 +36,8 @@ _TURN = 2 * math.pi
 class TimeColumn:
     """Times: sine and cosine of the hour of the day, the weekday and the day of the year.
 
-    Never the time itself: new rows are later than all nominal ones. And only what varies and could come round
-    again in the time that nominal rows span.
-
-    Attributes
-    ----------
-    name : str
-    parts : tuple of str
-        Those of "hour", "weekday" and "month" that are learned from; maybe none.
-    missing : bool
-        Whether nominal rows had missing values, so that there is an indicator.
-    format : TimeFormat
-        How times are written in text and in numbers.
-    odd_words : tuple of str
-        Words in nominal cells that are no times; they count as missing.
-    any_word : bool
-        Whether any other word counts as missing, too, as nominal rows had many; else it is strange.
-    bare_dates : bool
-        Whether dates without the time of day may come; else they are strange where hours are learned from.
+    Never the time itself, since new rows are later than all nominal ones, and only parts that vary and whose
+    cycle nominal rows span.
 
     Examples
     --------
@@ -64,24 +49,24 @@ class TimeColumn:
 
     kind: ClassVar[str] = "time"
     name: str
-    parts: tuple[str, ...]
-    missing: bool
+    parts: tuple[str, ...]  # those of "hour", "weekday" and "month" that are learned from
+    missing: bool  # whether nominal rows had missing values, so that there is an indicator
     format: TimeFormat
-    odd_words: tuple[str, ...] = ()
-    any_word: bool = False
-    bare_dates: bool = True
+    odd_words: tuple[str, ...] = ()  # words in nominal cells that count as missing
+    any_word: bool = False  # whether any other word counts as missing too, or else is strange
+    bare_dates: bool = True  # whether dates without a time of day are allowed, if hours are learned from
 
     @classmethod
-    def learn(cls, series: pl.Series, format: TimeFormat, odd_words: tuple[str, ...] = ()) -> Learned:
+    def learn(cls, series: pl.Series, format: TimeFormat, odd_words: tuple[str, ...] = ()) -> LearnedColumn:
         """Learn from nominal cells, of which at least one is a time."""
         times = format.read(series)
         absent = np.flatnonzero(times.is_null().to_numpy())
-        alone = absent if absent.size == 1 else absent[:0]
-        column = cls(series.name, parts_of(without_placeholder(times)), absent.size > 0, format, odd_words)
-        words = single_words(series, odd_words, column._unreadable(series, times))
-        bare = column._bare(series, times)
-        alone = np.unique(np.concatenate([alone, words.alone, bare if bare.size == 1 else bare[:0]]))
-        return Learned(replace(column, any_word=words.any_word, bare_dates=bare.size > 0), alone)
+        column = cls(series.name, parts_of(without_likely_marker(times)), absent.size > 0, format, odd_words)
+        any_word, single_words = any_word_counts(series, odd_words, column._unreadable(series, times))
+        bare = column._bare_dates(series, times)
+        singletons = [single_words, *(rows for rows in (absent, bare) if rows.size == 1)]
+        column = replace(column, any_word=any_word, bare_dates=bare.size > 0)
+        return LearnedColumn(column, np.unique(np.concatenate(singletons)))
 
     @property
     def width(self) -> int:
@@ -89,7 +74,7 @@ class TimeColumn:
         return 2 * len(self.parts) + (self.missing and bool(self.parts))
 
     def times(self, series: pl.Series) -> pl.Series:
-        """Return cells as times on the wall clock, null where one is missing or cannot be read."""
+        """Return cells as times on the wall clock, null where one is missing or unreadable."""
         kind = series.dtype
         if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Boolean) or isinstance(kind, pl.Duration):
             raise TableError(
@@ -99,53 +84,48 @@ class TimeColumn:
         return self.format.read(series)
 
     def cells(self, series: pl.Series) -> list[Any]:
-        """Return the cells as they are shown: the parts that matter, or as they came."""
+        """Return the cells for display: the parts that matter, or unreadable text."""
         times = self.times(series)
-        found = fractions(times)
-        shown: list[Any] = [
-            ", ".join(label(part, found[part][row]) for part in self.parts)
-            if self.parts and not math.isnan(found["hour"][row])
+        parts = fractions(times)
+        cells: list[Any] = [
+            ", ".join(label(part, parts[part][row]) for part in self.parts)
+            if self.parts and not math.isnan(parts["hour"][row])
             else None
             for row in range(len(series))
         ]
         for row in self._unreadable(series, times):
-            shown[row] = series[int(row)]
-        return shown
+            cells[row] = series[int(row)]
+        return cells
 
     def _unreadable(self, series: pl.Series, times: pl.Series) -> Ints:
         if self.any_word:
             return np.empty(0, dtype=np.int64)
         rows = np.flatnonzero((times.is_null() & has_value(series)).to_numpy())
-        if rows.size and self.odd_words and is_text(series.dtype):
-            rows = rows[~series.cast(pl.String).gather(rows).is_in(self.odd_words).to_numpy()]
-        return rows
+        return not_remembered(series, rows, self.odd_words)
 
-    def _bare(self, series: pl.Series, times: pl.Series) -> Ints:
-        """Return the rows with a date and no time of day, where hours are learned from."""
-        if "hour" not in self.parts or self.format.epoch or {"compact", "clock"} & set(self.format.orders):
-            return np.empty(0, dtype=np.int64)
-        if series.dtype == pl.Date:
-            return np.flatnonzero(series.is_not_null().to_numpy())
-        if not is_text(series.dtype):
+    def _bare_dates(self, series: pl.Series, times: pl.Series) -> Ints:
+        """Return the rows with a date and no time of day, if hours are learned from."""
+        numeric = self.format.epoch or {"compact", "clock"} & set(self.format.orders)
+        if "hour" not in self.parts or numeric or not (series.dtype == pl.Date or is_text(series.dtype)):
             return np.empty(0, dtype=np.int64)
         bare = ~series.cast(pl.String).str.contains(":", literal=True)
         return np.flatnonzero((bare.fill_null(False) & times.is_not_null()).to_numpy())
 
-    def encode(self, series: pl.Series, out: Floats) -> list[Strange]:
+    def encode(self, series: pl.Series, out: Floats) -> list[StrangeCell]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
         times = self.times(series)
         absent = times.is_null().to_numpy()
         wrong = self._unreadable(series, times)
         strange = strange_cells(series, wrong, NO_TIME)
         if not self.bare_dates:
-            strange += strange_cells(series, self._bare(series, times), NO_CLOCK)
+            strange += strange_cells(series, self._bare_dates(series, times), NO_CLOCK)
         if not self.missing:
             gone = absent.copy()
             gone[wrong] = False
             strange += strange_cells(series, np.flatnonzero(gone), MISSING_HERE)
-        found = fractions(times)
+        parts = fractions(times)
         for at, part in enumerate(self.parts):
-            angle = _TURN * np.where(absent, 0.0, found[part])
+            angle = _TURN * np.where(absent, 0.0, parts[part])
             out[:, 2 * at] = np.where(absent, 0.0, np.cos(angle))
             out[:, 2 * at + 1] = np.where(absent, 0.0, np.sin(angle))
         if self.missing and self.parts:
@@ -169,22 +149,11 @@ class TimeColumn:
 
     def describe(self) -> str:
         """Say in one line what the column became."""
-        what = f"a time, {self.format.describe()}" if self.format.describe() else "a time"
+        what = ", ".join(filter(None, ["a time", self.format.describe()]))
         if self.parts:
             names = {"hour": "hour of the day", "weekday": "weekday", "month": "season"}
             what += f"; learned from: {', '.join(names[part] for part in self.parts)}"
         else:
-            what += "; nothing in it comes round often enough to be learned from"
-        return f"{self.name}: {what}; " + (
-            "missing has an indicator"
-            if self.missing and self.parts
-            else "missing is nothing special"
-            if self.missing
-            else "missing is strange"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what can be written as JSON."""
-        stored = asdict(self) | {"parts": list(self.parts), "odd_words": list(self.odd_words)}
-        stored["format"] = {"orders": list(self.format.orders), "epoch": self.format.epoch}
-        return {"kind": self.kind, **stored}
+            what += "; not learned from, as the rows span no whole cycle of it"
+        present = "missing has an indicator" if self.parts else "missing is allowed"
+        return f"{self.name}: {what}; {present if self.missing else 'missing is strange'}"

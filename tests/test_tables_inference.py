@@ -1,4 +1,4 @@
-"""Understanding columns: nothing is taken for what it is not without a warning that names it."""
+"""Inferring columns: nothing is taken for what it is not without a warning that names it."""
 
 import datetime
 import re
@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankad.columns.kinds import Told, understand
+from rankad.columns.inference import infer_column
+from rankad.columns.inferred import ColumnOptions
 from rankad.tables.frames import Untyped
 from rankad.tables.learning import learn_encoder
 from table_battery import TABLES, tables
@@ -17,7 +18,7 @@ CASES = [(f"{name}-{seed}", made) for seed in range(3) for name, made in tables(
 
 def notes_of(made):
     frame = made.frame()
-    learned = learn_encoder(frame if made.typed else Untyped(frame), Told(), min_count=5)
+    learned = learn_encoder(frame if made.typed else Untyped(frame), ColumnOptions(), min_count=5)
     return {note.name: note for note in learned.encoder.notes}, learned.encoder
 
 
@@ -58,7 +59,7 @@ def test_the_battery_is_taken_for_what_it_is():
     for _, made in CASES:
         for name, answer in made.columns.items():
             others = [series for series in made.frame() if series.name != name]
-            found = understand(made.frame()[name], typed=made.typed)
+            found = infer_column(made.frame()[name], typed=made.typed)
             right += found.kind == answer.kind.strip("!")
             wrong += found.kind != answer.kind.strip("!")
             assert len(others) < 10
@@ -97,7 +98,7 @@ def test_ordinary_columns_raise_no_doubt(name):
     for seed in range(3):
         made = dict(tables(seed))[name]
         for column, answer in made.columns.items():
-            found = understand(made.frame()[column], typed=made.typed)
+            found = infer_column(made.frame()[column], typed=made.typed)
             assert (found.kind, found.sure, found.doubt) == (answer.kind, "sure", "")
 
 
@@ -107,13 +108,15 @@ def shuffled(name, cells):
 
 def test_a_doubt_of_rare_words_counts_them():
     cells = ["120/80"] * 30 + ["118/79"] * 20 + [f"{high}/70" for high in range(100, 130)]
-    found = understand(shuffled("pressure", cells), typed=False)
+    found = infer_column(shuffled("pressure", cells), typed=False)
     assert (found.kind, found.sure) == ("category", "unsure")
     assert "30 of its 32 different values are rare ('100/70', '101/70', '102/70' ...)" in found.doubt
     assert "in 30 of 80 rows" in found.doubt
     assert "--category pressure" in found.doubt
     assert "--drop pressure" in found.doubt
-    said = understand(pl.Series("pressure", cells), typed=False, told=Told(categories=["pressure"]))
+    said = infer_column(
+        pl.Series("pressure", cells), typed=False, options=ColumnOptions(categories=["pressure"])
+    )
     assert said.doubt == ""
 
 
@@ -122,41 +125,44 @@ def test_one_rare_word_among_many_rows_is_no_doubt():
         ["red"] * 100 + ["green"] * 90 + ["mauve"] * 2,
         ["v1"] * 100 + ["v2"] * 90 + ["v3"] * 2,
     ):
-        assert understand(shuffled("color", cells), typed=False).doubt == ""
+        assert infer_column(shuffled("color", cells), typed=False).doubt == ""
 
 
 def test_cycles_do_not_grow_along_the_table():
     rng = np.random.default_rng(0)
     for values in (np.sin(np.arange(5_000) / 50), np.arange(5_000) % 24 + rng.random(5_000)):
-        assert understand(pl.Series("x", values), typed=True).doubt == ""
+        assert infer_column(pl.Series("x", values), typed=True).doubt == ""
 
 
 def doubt_of(cells, **told):
-    return understand(pl.Series("c", cells), typed=False, told=Told(**told)).doubt
+    return infer_column(pl.Series("c", cells), typed=False, options=ColumnOptions(**told)).doubt
 
 
 def test_points_between_thousands_are_named_with_both_readings_and_what_settles_them():
     cells = [f"{v:,}".replace(",", ".") for v in [*range(900, 1_100)]][::-1] * 2
     said = doubt_of(cells)
-    assert "'1.099' could be 1099 or 1.099 and is taken as the first, as three digits follow" in said
-    assert "--number c (numbers=['c']) says so, --decimal '.' (decimal='.') the other" in said
+    assert "'1.099' could be 1099 or 1.099 and is read as the first, as three digits follow" in said
+    assert (
+        "confirm with --number c (numbers=['c']), or choose the second with --decimal '.' (decimal='.')"
+        in said
+    )
     assert doubt_of(cells, numbers=["c"]) == doubt_of(cells, decimal=".") == ""
 
 
 def test_cells_with_the_other_decimal_mark_are_named():
     said = doubt_of(["5.1234", "4.9876", "5.5", "5.25", "5,934"])
-    assert "(row 5: '5,934') and is taken as missing, as some have commas before decimals" in said
+    assert "(row 5: '5,934') and counts as missing, as some have commas before decimals" in said
 
 
 def test_two_ways_of_writing_that_read_no_cell_both_are_named():
     said = doubt_of(["5,123.25", "5.123,25"] * 20)
-    assert "as many cells are written as '5,123.25' as are written as '5.123,25'" in said
+    assert "as many cells are written like '5,123.25' as like '5.123,25'" in said
     assert "write all cells alike" in said
 
 
 def test_two_spellings_of_one_number_are_named():
     said = doubt_of(["1.1", "1.10", "1.9", "2.0"] * 20)
-    assert "one is written as '1.1' and as '1.10': taken as a category" in said
+    assert "one is written as '1.1' and as '1.10', as in versions" in said
     # Many different numbers are measured.
     assert doubt_of([f"{v / 10}" for v in range(50, 0, -1)] + ["1.10", "4.50"]) == ""
 
@@ -166,13 +172,13 @@ def test_a_placeholder_is_named_with_its_cells_and_what_settles_it():
     cells = [
         -999.0 if at % 20 == 3 else value for at, value in enumerate(rng.normal(20, 2, size=200).round(1))
     ]
-    said = understand(pl.Series("c", cells), typed=True)
+    said = infer_column(pl.Series("c", cells), typed=True)
     assert (said.kind, said.sure) == ("number", "unsure")
     assert "-999 stands in 10 of 200 cells and lies far from all others" in said.doubt
     assert "--missing c=-999 (missing={'c': '-999'})" in said.doubt
     assert "--number c (numbers=['c'])" in said.doubt
-    assert understand(pl.Series("c", cells), typed=True, told=Told(numbers=["c"])).doubt == ""
-    assert understand(pl.Series("c", cells).replace(-999.0, None), typed=True).doubt == ""
+    assert infer_column(pl.Series("c", cells), typed=True, options=ColumnOptions(numbers=["c"])).doubt == ""
+    assert infer_column(pl.Series("c", cells).replace(-999.0, None), typed=True).doubt == ""
 
 
 def test_a_placeholder_is_written_as_its_cells_are():
@@ -188,15 +194,15 @@ def test_a_placeholder_is_written_as_its_cells_are():
 
 def test_cells_with_and_without_a_factor_are_named_with_what_they_are_taken_as():
     said = doubt_of(["45%", "0.47", "44%", "0.41"] * 10)
-    assert "'%' stands in 20 cells (row 1: '45%', taken as 45)" in said
-    assert "not in others (row 2: '0.47', taken as 0.47)" in said
+    assert "'%' stands in 20 cells (row 1: '45%', read as 45)" in said
+    assert "not in others (row 2: '0.47', read as 0.47)" in said
 
 
 def test_a_placeholder_does_not_lengthen_the_time_that_rows_span():
     days = [datetime.date(2024, 3, 1) + datetime.timedelta(days=at % 50) for at in range(200)]
     filled = [datetime.date(9999, 12, 31) if at % 4 == 0 else day for at, day in enumerate(days)]
     parts = [
-        learn_encoder(pl.DataFrame({"c": cells, "x": range(200)}), Told(numbers=["x"]), min_count=5)
+        learn_encoder(pl.DataFrame({"c": cells, "x": range(200)}), ColumnOptions(numbers=["x"]), min_count=5)
         .encoder.columns[0]
         .parts
         for cells in (days, filled)
@@ -205,7 +211,7 @@ def test_a_placeholder_does_not_lengthen_the_time_that_rows_span():
 
 
 def rows_doubted(frame):
-    return learn_encoder(Untyped(frame.cast(pl.String)), Told(), min_count=5).doubts
+    return learn_encoder(Untyped(frame.cast(pl.String)), ColumnOptions(), min_count=5).warnings
 
 
 def test_a_line_of_sums_at_the_end_is_named():
@@ -226,7 +232,7 @@ def test_a_line_of_sums_at_the_end_is_named():
 def test_rows_without_any_cell_are_named():
     rows = pl.DataFrame({"a": ["1.5", "2.5"] * 20 + [None, None], "b": ["x", "y"] * 20 + [None, None]})
     (said,) = rows_doubted(rows)
-    assert "2 rows of the table (row 41, 42) have no cell that is filled" in said
+    assert "2 rows of the table (row 41, 42) have no filled cell" in said
     assert rows_doubted(rows.with_columns(b=pl.col("b").fill_null("x"))) == ()
 
 
@@ -242,4 +248,4 @@ def test_zeros_among_times_are_named_as_what_stands_for_missing_ones():
 def test_two_equal_measurements_side_by_side_are_no_batches():
     values = np.random.default_rng(0).choice(90_000, size=200, replace=False)
     values[51] = values[50]
-    assert understand(pl.Series("c", values), typed=True).doubt == ""
+    assert infer_column(pl.Series("c", values), typed=True).doubt == ""

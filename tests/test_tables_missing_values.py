@@ -10,13 +10,13 @@ import pytest
 import rankad
 from cli_cases import QUICK
 from rankad import RankAD, TableDetector
-from rankad.columns.kinds import ColumnWarning
-from rankad.columns.stand_ins import StandIn, read_stand_ins
+from rankad.columns.inferred import ColumnWarning
+from rankad.columns.missing_values import MissingMarker, parse_markers
 from rankad.tables import TableEncoder, Untyped
 
 
 def found(value, cells, dtype=None):
-    return StandIn(None, value).found_in(pl.Series("c", cells, dtype=dtype)).to_list()
+    return MissingMarker(None, value).matches(pl.Series("c", cells, dtype=dtype)).to_list()
 
 
 @pytest.mark.parametrize(
@@ -52,15 +52,15 @@ def test_values_that_no_cell_of_a_type_can_have_are_not_found():
 @pytest.mark.parametrize("value", ["", "  ", None, float("nan"), b"x"])
 def test_what_cannot_be_written_is_refused(value):
     with pytest.raises(ValueError, match="missing must be numbers, texts or dates"):
-        read_stand_ins([value])
+        parse_markers([value])
     with pytest.raises(ValueError, match="missing must name columns by text, got 3; None stands for all"):
-        read_stand_ins({3: 0})
+        parse_markers({3: 0})
 
 
 def test_numbers_and_dates_of_python_and_numpy_are_taken():
     given = [-999, -999.0, np.float64(0.5), np.int64(7), True, datetime.date(1900, 1, 1), "off"]
-    assert [each.value for each in read_stand_ins(given)] == ["-999", "0.5", "7", "true", "1900-01-01", "off"]
-    assert read_stand_ins(-999) == read_stand_ins(np.array([-999])) == (StandIn(None, "-999"),)
+    assert [each.value for each in parse_markers(given)] == ["-999", "0.5", "7", "true", "1900-01-01", "off"]
+    assert parse_markers(-999) == parse_markers(np.array([-999])) == (MissingMarker(None, "-999"),)
 
 
 def readings(seed, n=300):
@@ -138,11 +138,9 @@ def test_a_column_that_is_not_there_is_named():
 
 
 def test_a_value_that_no_cell_has_is_named():
-    with pytest.warns(
-        ColumnWarning, match="no cell of column 'heat' is '-99', which is to stand for missing"
-    ):
+    with pytest.warns(ColumnWarning, match="no cell of column 'heat' is '-99', which is to mark missing"):
         TableDetector(RankAD(**QUICK), missing=TOLD | {"heat": -99}).fit(readings(0))
-    with pytest.warns(ColumnWarning, match="no cell of the table is '-98', which is to stand for missing"):
+    with pytest.warns(ColumnWarning, match="no cell of the table is '-98', which is to mark missing"):
         TableDetector(RankAD(**QUICK), missing=TOLD | {None: -98}).fit(readings(0))
 
 
