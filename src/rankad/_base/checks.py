@@ -68,7 +68,7 @@ def resolve_neighbors(k: Any) -> int | None:
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether a value is an integer, and not a bool."""
+    """Return whether a value is an integer, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -80,7 +80,7 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
 
 
 def check_range(*tables: Floats) -> None:
-    """Raise where rows hold what is no number, or numbers whose squares overflow."""
+    """Raise where rows hold NaN, or numbers whose squares overflow."""
     for table in tables:
         largest = max(-float(table.min(initial=0.0)), float(table.max(initial=0.0)))
         if not largest <= LARGEST:

@@ -1,4 +1,4 @@
-"""A rest for the garbage collector where very many objects are made that stay."""
+"""Pause garbage collection while many long-lived objects are made."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _SHOWN = 5
 
 
 class NotNumbersError(ValueError, TypeError):
-    """Cells that are no numbers; scikit-learn raises now one, now the other of the two for them."""
+    """Cells that are not numbers: scikit-learn raises either of the two errors for them."""
 
 
 def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int = 1) -> Floats:

@@ -75,14 +75,16 @@ def judge(summary: PValueSummary, chance: Chance, alpha: float) -> Verdict:
     ('usual', None, 50, Span(low=34, high=67))
     """
     n_rows, n_alarms = summary.n_rows, summary.n_alarms(alpha)
-    found = Verdict("usual", None, alpha, n_rows, n_alarms, alpha * n_rows, chance.span(n_rows, alpha), None)
+    verdict = Verdict(
+        "usual", None, alpha, n_rows, n_alarms, alpha * n_rows, chance.span(n_rows, alpha), None
+    )
     if not n_rows:
-        return found._replace(kind="empty")
+        return verdict._replace(kind="empty")
     if not n_attainable(chance.n, alpha):
-        return found._replace(kind="silent", shape=_shape(summary, chance))
+        return verdict._replace(kind="silent", shape=_shape(summary, chance))
     if not chance.worth:
-        return found._replace(kind="unknown")
-    found = found._replace(shape=_shape(summary, chance))
+        return verdict._replace(kind="unknown")
+    verdict = verdict._replace(shape=_shape(summary, chance))
     levels = [level for level in summary.levels if level <= alpha and n_attainable(chance.n, level)]
     beyond = [
         level
@@ -90,10 +92,10 @@ def judge(summary: PValueSummary, chance: Chance, alpha: float) -> Verdict:
         if chance.probability_of_more(summary.n_alarms(level), n_rows, level) < _MORE / len(levels)
     ]
     if beyond:
-        return found._replace(kind="more" if alpha in beyond else "some", strict_alpha=min(beyond))
+        return verdict._replace(kind="more" if alpha in beyond else "some", strict_alpha=min(beyond))
     if chance.probability_of_fewer(n_alarms, n_rows, alpha) < _FEWER:
-        return found._replace(kind="fewer")
-    return found
+        return verdict._replace(kind="fewer")
+    return verdict
 
 
 def _shape(summary: PValueSummary, chance: Chance) -> Shape | None:

@@ -38,52 +38,52 @@ class Mover:
 
         `order`, of shape (m, n_groups), lists first the groups that shall be changed rather than others.
         """
-        found = self._put_back(rows, targets, order)
-        found = self._halve(rows, found, np.ones_like(rows, dtype=np.bool_), _TOGETHER)
-        for now, groups in self._turns(rows, found, order):
-            found[now] = self._halve(rows[now], found[now], self._nominal.members(groups), _ALONE)
-        return found
+        changed = self._put_back(rows, targets, order)
+        changed = self._halve(rows, changed, np.ones_like(rows, dtype=np.bool_), _TOGETHER)
+        for now, groups in self._turns(rows, changed, order):
+            changed[now] = self._halve(rows[now], changed[now], self._nominal.members(groups), _ALONE)
+        return changed
 
     def _put_back(self, rows: Floats, targets: Floats, order: Ints) -> Floats:
         """Give groups their own values back, the last in order first, where the row stays nominal."""
-        found = targets.copy()
-        for now, groups in self._turns(rows, found, order):
-            tried = np.where(self._nominal.members(groups), rows[now], found[now])
+        changed = targets.copy()
+        for now, groups in self._turns(rows, changed, order):
+            tried = np.where(self._nominal.members(groups), rows[now], changed[now])
             fine = self._is_nominal(tried)
-            found[now[fine]] = tried[fine]
-        return found
+            changed[now[fine]] = tried[fine]
+        return changed
 
-    def _turns(self, rows: Floats, found: Floats, order: Ints) -> Iterator[tuple[Ints, Ints]]:
+    def _turns(self, rows: Floats, changed: Floats, order: Ints) -> Iterator[tuple[Ints, Ints]]:
         """Go through the groups in which rows have moved, the last in order first, all rows side by side.
 
         Yields rows, and a group for each.
         """
-        moved = np.take_along_axis(self._nominal.groups_of(found != rows), order, axis=1)
+        moved = np.take_along_axis(self._nominal.groups_of(changed != rows), order, axis=1)
         places, left = np.argsort(~moved, axis=1, kind="stable"), np.count_nonzero(moved, axis=1)
         while left.any():
             now = np.flatnonzero(left)
             left[now] -= 1
             yield now, order[now, places[now, left[now]]]
 
-    def _halve(self, rows: Floats, found: Floats, mask: Bools, halvings: int) -> Floats:
-        """Go back from `found` toward `rows` in the columns of the mask, by bisection."""
-        mask = mask & (rows != found)
+    def _halve(self, rows: Floats, changed: Floats, mask: Bools, halvings: int) -> Floats:
+        """Go back from `changed` toward `rows` in the columns of the mask, by bisection."""
+        mask = mask & (rows != changed)
         # A category is there at the first step already, and so at all others.
-        mask &= self._between(rows, found, mask, np.full(len(rows), 0.5**halvings)) != found
-        best, on_the_way = found.copy(), np.flatnonzero(mask.any(axis=1))
-        rows, found, mask = rows[on_the_way], found[on_the_way], mask[on_the_way]
+        mask &= self._between(rows, changed, mask, np.full(len(rows), 0.5**halvings)) != changed
+        best, on_the_way = changed.copy(), np.flatnonzero(mask.any(axis=1))
+        rows, changed, mask = rows[on_the_way], changed[on_the_way], mask[on_the_way]
         back, forth = np.zeros(len(rows)), np.ones(len(rows))
         for _ in range(halvings if len(rows) else 0):
             middle = (back + forth) / 2
-            tried = self._between(rows, found, mask, middle)
+            tried = self._between(rows, changed, mask, middle)
             fine = self._is_nominal(tried)
             best[on_the_way[fine]] = tried[fine]
             forth, back = np.where(fine, middle, forth), np.where(fine, back, middle)
         return best
 
-    def _between(self, rows: Floats, found: Floats, mask: Bools, share: Floats) -> Floats:
-        """Return `found`, but in the mask points at a share of the way, or the next seen values beyond."""
-        points = found.copy()
+    def _between(self, rows: Floats, changed: Floats, mask: Bools, share: Floats) -> Floats:
+        """Return `changed`, but in the mask points at a share of the way, or the next seen values beyond."""
+        points = changed.copy()
         _go(rows, mask, share, self.repeats, self._seen, self._begins, points)
         return points
 

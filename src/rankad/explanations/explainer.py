@@ -239,18 +239,18 @@ class Explainer:
 
     def _explain(self, rows: Floats, own: Sequence[Sequence[Cell]] | None, first: int) -> list[Explanation]:
         """Explain a block of rows; safe on threads."""
-        found, p_values = self._search.look(rows), self._detector.calibration_.p_values
+        findings, p_values = self._search.look(rows), self._detector.calibration_.p_values
         value = self._cells(rows) if own is None else own
-        typical, after = self._cells(found.typical), self._cells(found.changed)
-        low, high = self._limits(found.low), self._limits(found.high)
-        alone, gain = p_values(found.scores_alone), found.scores_alone - found.scores[:, None]
+        typical, after = self._cells(findings.typical), self._cells(findings.changed)
+        low, high = self._limits(findings.low), self._limits(findings.high)
+        alone, gain = p_values(findings.scores_alone), findings.scores_alone - findings.scores[:, None]
         columns = zip(self._names, value, typical, low, high, alone.T.tolist(), gain.T.tolist(), strict=True)
         reasons = [map(Reason, repeat(name), *of_group) for name, *of_group in columns]
-        moved = self.nominal.groups_of(found.changed != rows).tolist()
-        before = zip(p_values(found.scores).tolist(), found.scores.tolist(), strict=True)
-        then = zip(p_values(found.changed_scores).tolist(), found.changed_scores.tolist(), strict=True)
+        moved = self.nominal.groups_of(findings.changed != rows).tolist()
+        before = zip(p_values(findings.scores).tolist(), findings.scores.tolist(), strict=True)
+        then = zip(p_values(findings.changed_scores).tolist(), findings.changed_scores.tolist(), strict=True)
         names, explanations = self._names, []
-        by_row = zip(self._nearest(rows), found.order.tolist(), zip(*reasons, strict=True), strict=True)
+        by_row = zip(self._nearest(rows), findings.order.tolist(), zip(*reasons, strict=True), strict=True)
         for i, (near, groups, of_row) in enumerate(by_row):
             moves = tuple(Move(names[g], value[g][i], after[g][i]) for g in groups if moved[i][g])
             outcome = next(then)

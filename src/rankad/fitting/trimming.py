@@ -56,9 +56,9 @@ def suspects(
         itself[drawn] = True
         for begin in range(0, n, _BLOCK):
             here = slice(begin, begin + _BLOCK)
-            found = nearest_neighbors(scaled[drawn], k + 1, scaled[here], n_jobs=n_jobs).distances
+            distances = nearest_neighbors(scaled[drawn], k + 1, scaled[here], n_jobs=n_jobs).distances
             # A row that was drawn finds itself first.
-            farness[here] = np.where(itself[here], found[:, k], found[:, k - 1])
+            farness[here] = np.where(itself[here], distances[:, k], distances[:, k - 1])
     return np.sort(np.argsort(-farness, kind="stable")[:n_suspects])
 
 
@@ -114,9 +114,9 @@ def mean_distance(rows: Floats, reference: Ints, k: int, n_jobs: int | None = No
     means = np.empty(len(rows))
     for begin in range(0, len(rows), _BLOCK):
         here = slice(begin, begin + _BLOCK)
-        found = nearest_neighbors(rows[reference], k + 1, rows[here], n_jobs=n_jobs).distances
+        distances = nearest_neighbors(rows[reference], k + 1, rows[here], n_jobs=n_jobs).distances
         # A row of the reference finds itself first, at no distance.
-        means[here] = np.where(itself[here], found.sum(axis=1), found[:, :k].sum(axis=1)) / k
+        means[here] = np.where(itself[here], distances.sum(axis=1), distances[:, :k].sum(axis=1)) / k
     return means
 
 
