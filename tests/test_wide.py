@@ -7,7 +7,8 @@ from sklearn.neighbors import NearestNeighbors
 import oracles
 import rankad._loops.wide
 from rankad import RankAD
-from rankad._loops.simd import in_groups, scan
+from rankad._loops.nearest import scan
+from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, Placed, nearest_wide, squared_distances
 from rankad.stages.kernels import KernelMap, _spread_out, choose_landmarks
 from rankad.stages.neighbors import nearest_neighbors, neighbors_among

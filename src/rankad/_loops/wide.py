@@ -18,7 +18,8 @@ import numpy as np
 from rankad._base.arrays import Floats, Ints, Singles
 from rankad._base.threads import in_blocks
 from rankad._loops.cache import compiled
-from rankad._loops.simd import in_groups, scan
+from rankad._loops.nearest import scan
+from rankad._loops.vectors import in_groups
 
 __all__ = ["WIDE", "Placed", "nearest_wide", "squared_distances"]
 
@@ -101,7 +102,7 @@ def _slack(d: int, kind: type) -> float:
 def nearest_wide(
     rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | None = None
 ) -> tuple[Floats, Ints]:
-    """Find the k nearest rows of every query: what `rankad._loops.simd.scan` finds, to the last bit.
+    """Find the k nearest rows of every query: what `scan` finds, to the last bit.
 
     Parameters
     ----------

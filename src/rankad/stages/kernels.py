@@ -17,7 +17,8 @@ from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_range
 from rankad._base.scratch import Scratch
 from rankad._loops.cache import compiled
-from rankad._loops.simd import in_groups, nearest_hubs
+from rankad._loops.nearest import nearest_hubs
+from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, Placed, squared_distances
 
 __all__ = ["KernelFeatures", "KernelMap", "choose_landmarks", "rbf_kernel"]
