@@ -22,7 +22,8 @@ from benchmarks.process import run_job
 from benchmarks.settings import Bench
 from benchmarks.text import amount
 from rankad._base.arrays import Floats
-from rankad._loops.simd import NEAREST, POLYNOMIAL, Vectors, lanes
+from rankad._loops.kernel import NEAREST
+from rankad._loops.vectors import POLYNOMIAL, Vectors, lanes
 from rankad.experiments.cells import Cell, CellStore, run_cells
 from rankad.experiments.results import Table
 from rankad.scorers.kernel import KernelScorer
@@ -96,8 +97,8 @@ def _fuse(typing, times, out):  # type: ignore[no-untyped-def]
 
     def write(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         vectors = Vectors(builder, out.dtype)
-        factor, term = vectors.every(0.999), vectors.every(0.001)
-        chains = [cgutils.alloca_once_value(builder, vectors.every(float(i))) for i in range(_CHAINS)]
+        factor, term = vectors.constant(0.999), vectors.constant(0.001)
+        chains = [cgutils.alloca_once_value(builder, vectors.constant(float(i))) for i in range(_CHAINS)]
         with cgutils.for_range(builder, arguments[0]):
             for chain in chains:
                 builder.store(vectors.fused(builder.load(chain), factor, term), chain)

@@ -42,7 +42,7 @@ _STAGES = {
     ),
     "RankSVM": (
         "ranksvm",
-        ("solve_ranksvm",),
+        ("_minimize",),
         "n s² a Newton step, matrix products in float32; some four steps a fit",
     ),
     "near field": ("nearfield", ("of", "score"), "float32 distances to hubs and to the rows about them"),

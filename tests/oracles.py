@@ -133,33 +133,6 @@ class SquaredHinge:
         return 2.0 if t < 1 else 0.0
 
 
-class HuberHinge:
-    """``max(0, 1 - t)`` with a parabola of the given width at its corner.
-
-    At the two ends of the parabola, where the second derivative jumps, it is the one from the right.
-    """
-
-    def __init__(self, width):
-        self.width = width
-
-    def value(self, t):
-        if t >= 1:
-            return 0.0
-        if t >= 1 - self.width:
-            return (1 - t) ** 2 / (2 * self.width)
-        return 1 - t - self.width / 2
-
-    def slope(self, t):
-        if t >= 1:
-            return 0.0
-        if t >= 1 - self.width:
-            return -(1 - t) / self.width
-        return -1.0
-
-    def curvature(self, t):
-        return 1 / self.width if 1 - self.width <= t < 1 else 0.0
-
-
 def pair_loss(scores, levels, hinge, far_weight=0.0):
     """Loss, gradient and Hessian over all pairs, and over the pairs with the point at infinity.
 
@@ -245,18 +218,18 @@ def spread_out(rows, names, keys):
     return chosen
 
 
-def kernel_score(x, landmarks, coefficients, widths, reach=math.inf, far_widths=None):
+def kernel_score(x, landmarks, coefficients, widths, reach=math.inf):
     """Kernel sum at one row, less how far away it is, in bandwidths, beyond `reach`.
 
     That is the mean distance to the three nearest landmarks, or three times that to the nearest if that is
     less; with fewer landmarks, so many instead of three.
     """
 
-    def distance(z, unit):
-        return math.sqrt(sum(((a - b) / u) ** 2 for a, b, u in zip(x, z, unit, strict=True)))
+    def distance(z):
+        return math.sqrt(sum(((a - b) / u) ** 2 for a, b, u in zip(x, z, widths, strict=True)))
 
-    g = sum(a * math.exp(-(distance(z, widths) ** 2)) for a, z in zip(coefficients, landmarks, strict=True))
-    nearest = sorted(distance(z, widths if far_widths is None else far_widths) for z in landmarks)[:3]
+    g = sum(a * math.exp(-(distance(z) ** 2)) for a, z in zip(coefficients, landmarks, strict=True))
+    nearest = sorted(distance(z) for z in landmarks)[:3]
     far = min(sum(nearest) / len(nearest), len(nearest) * nearest[0])
     return g - max(0.0, far - reach)
 

@@ -14,7 +14,7 @@ import pytest
 
 import oracles
 from rankad import KLPE, RankAD
-from rankad._loops.simd import near_distances
+from rankad._loops.nearest import near_distances
 from rankad.fitting import ranker, sizes
 from rankad.fitting.ranker import PreparedRows, Recipe
 from rankad.scorers import nearfield
@@ -199,10 +199,10 @@ def test_a_second_process_finds_the_code_compiled(fitted, tmp_path):
     fitted.score_samples(rows_of(5))
     script = (
         "import pickle, sys, numpy as np\n"
-        "from rankad._loops import simd\n"
+        "from rankad._loops import kernel\n"
         "detector = pickle.load(open(sys.argv[1], 'rb'))\n"
         "detector.score_samples(np.zeros((5, 3)))\n"
-        "stats = simd.kernel_scores.stats\n"
+        "stats = kernel.kernel_scores.stats\n"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))\n"
     )
     done = subprocess.run(

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from rankad._loops import simd as _simd
-from rankad._loops.simd import NEAR, in_groups, nearest_hubs
+from rankad._loops.nearest import NEAR, nearest_hubs
+from rankad._loops.vectors import in_groups
 from rankad.scorers.nearfield import _VISITED, NearField, _few_copies
 
 PLAIN = np.ones(3)
@@ -201,8 +201,3 @@ def test_no_hub_at_a_finite_distance_is_none():
     with np.errstate(over="ignore"):
         nearest_hubs(rows, np.zeros(3), np.ones(3), in_groups(rows_of(9), np.float32), places)
     assert (places == -1).all()
-
-
-def test_aligned_arrays_begin_at_a_vector():
-    for size in (1, 3, 17, 1_000):
-        assert _simd.aligned((size, 2, 16), np.float32).ctypes.data % 64 == 0

@@ -6,35 +6,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from rankad.stages.pairloss import HingeShape, PairLoss, smoothed_hinge, squared_hinge
+from rankad.stages.pairloss import PairLoss
 
-# The package's hinge and its twin. The dyadic widths put both kinks on multiples of 1/4.
-HINGES = {
-    "squared": (squared_hinge(), oracles.SquaredHinge()),
-    "width 0.5": (smoothed_hinge(0.5), oracles.HuberHinge(0.5)),
-    "width 0.25": (smoothed_hinge(0.25), oracles.HuberHinge(0.25)),
-    "width 0.01": (smoothed_hinge(0.01), oracles.HuberHinge(0.01)),
-    "width 0.001": (smoothed_hinge(0.001), oracles.HuberHinge(0.001)),
-}
-DYADIC = ("squared", "width 0.5", "width 0.25")
+HINGE = oracles.SquaredHinge()
 # Relative to the magnitude of what is added up, not of what is left of it.
 TOLERANCE = 1e-9
 
 
-def _magnitudes(scores, levels, hinge, far_weight):
+def _magnitudes(scores, levels, far_weight):
     """Return the size of the terms in the loss and in one component of the gradient."""
     terms = [scores[i] - scores[j] for i, j in oracles.pairs(levels)]
-    far = [far_weight * abs(hinge.slope(t)) for t in scores]
-    slopes = sum(abs(hinge.slope(t)) for t in terms) + sum(far)
-    loss = sum(hinge.value(t) for t in terms) + far_weight * sum(hinge.value(t) for t in scores)
+    far = [far_weight * abs(HINGE.slope(t)) for t in scores]
+    slopes = sum(abs(HINGE.slope(t)) for t in terms) + sum(far)
+    loss = sum(HINGE.value(t) for t in terms) + far_weight * sum(HINGE.value(t) for t in scores)
     return loss + 1.0, slopes / len(scores) + 1.0
 
 
-def _check(scores, levels, hinge, far_weight=0.0, tolerance=TOLERANCE):
-    shape, twin = HINGES[hinge]
-    at = PairLoss(levels, shape, far_weight=far_weight).at(scores)
-    loss, gradient, hessian = oracles.pair_loss(scores, levels, twin, far_weight)
-    of_loss, of_gradient = _magnitudes(scores, levels, twin, far_weight)
+def _check(scores, levels, far_weight=0.0, tolerance=TOLERANCE):
+    at = PairLoss(levels, far_weight=far_weight).at(scores)
+    loss, gradient, hessian = oracles.pair_loss(scores, levels, HINGE, far_weight)
+    of_loss, of_gradient = _magnitudes(scores, levels, far_weight)
     assert abs(at.value - loss) <= tolerance * of_loss
     np.testing.assert_allclose(at.gradient, gradient, rtol=0, atol=tolerance * of_gradient)
     vectors = np.random.default_rng(0).normal(size=(len(scores), 3))
@@ -62,44 +53,39 @@ KINDS = ("two", "three", "as many as rows", "one", "with gaps, negative")
 # ------------------------------------------------------------------------------------ against all the pairs
 
 
-@pytest.mark.parametrize("hinge", HINGES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("far_weight", [0.0, 12.5])
 @pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
-def test_random_scores(hinge, kind, far_weight, spread):
+def test_random_scores(kind, far_weight, spread):
     rng = np.random.default_rng(1)
-    _check(spread * rng.normal(size=30), _levels(kind, 30, rng), hinge, far_weight)
+    _check(spread * rng.normal(size=30), _levels(kind, 30, rng), far_weight)
 
 
-@pytest.mark.parametrize("hinge", DYADIC)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("far_weight", [0.0, 3.0])
-def test_tied_scores_on_the_kinks(hinge, kind, far_weight):
-    # Multiples of 1/4 have exact differences: which pairs sit on a kink is no matter of rounding.
+def test_tied_scores_at_the_margin(kind, far_weight):
+    # Multiples of 1/4 have exact differences: rounding does not decide which pairs are at the margin.
     rng = np.random.default_rng(2)
     scores, levels = rng.integers(-6, 7, size=40) / 4, _levels(kind, 40, rng)
     if kind != "one":
-        kinks = {scores[i] - scores[j] for i, j in oracles.pairs(levels)} & {0.5, 0.75, 1.0}
-        assert kinks == {0.5, 0.75, 1.0}
-    _, hessian = _check(scores, levels, hinge, far_weight)
+        assert 1.0 in {scores[i] - scores[j] for i, j in oracles.pairs(levels)}
+    _, hessian = _check(scores, levels, far_weight)
     assert hessian.any() == (kind != "one" or far_weight > 0)
 
 
-@pytest.mark.parametrize("hinge", HINGES)
 @pytest.mark.parametrize("offset", [-1e3, 1e3, 1e6])
-def test_large_offsets(hinge, offset):
+def test_large_offsets(offset):
     rng = np.random.default_rng(3)
     levels = rng.integers(1, 6, size=30)
     scores = rng.normal(size=30) + offset
     # 1e6 has ten digits left after the point; the loss is of the order of one.
-    _check(scores, levels, hinge, tolerance=TOLERANCE if abs(offset) < 1e6 else 1e-6)
+    _check(scores, levels, tolerance=TOLERANCE if abs(offset) < 1e6 else 1e-6)
 
 
-@pytest.mark.parametrize("hinge", DYADIC)
-def test_a_constant_added_to_all_scores_changes_nothing_without_far_field(hinge):
+def test_a_constant_added_to_all_scores_changes_nothing_without_far_field():
     rng = np.random.default_rng(4)
     scores, levels = rng.integers(-6, 7, size=40) / 4, rng.integers(1, 5, size=40)
-    loss = PairLoss(levels, HINGES[hinge][0])
+    loss = PairLoss(levels)
     here, there = loss.at(scores), loss.at(scores + 1e3)
     assert here.value > 100
     np.testing.assert_allclose(there.value, here.value, rtol=1e-12)
@@ -108,33 +94,29 @@ def test_a_constant_added_to_all_scores_changes_nothing_without_far_field(hinge)
     np.testing.assert_allclose(there.hessian_product(v), here.hessian_product(v), rtol=1e-12, atol=1e-9)
 
 
-@pytest.mark.parametrize("hinge", HINGES)
-def test_constant_scores(hinge):
+def test_constant_scores():
     levels = np.array([1, 2, 2, 3, 3, 3])
-    at, _ = _check(np.zeros(6), levels, hinge, 2.0)
+    at, _ = _check(np.zeros(6), levels, 2.0)
     # Every pair and every row falls short by the whole margin.
-    expected = (11 + 2 * 6) * HINGES[hinge][1].value(0.0)
+    expected = 11 + 2 * 6
     np.testing.assert_allclose(at.value, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("hinge", HINGES)
-def test_one_level_without_far_field_has_no_loss(hinge):
-    at = PairLoss([3, 3, 3, 3], HINGES[hinge][0]).at([0.0, -5.0, 5.0, 0.25])
+def test_one_level_without_far_field_has_no_loss():
+    at = PairLoss([3, 3, 3, 3]).at([0.0, -5.0, 5.0, 0.25])
     assert at.value == 0.0
     assert not at.gradient.any()
     assert not at.hessian_product(np.ones((4, 2))).any()
 
 
-@pytest.mark.parametrize("hinge", HINGES)
-def test_one_row(hinge):
-    at, _ = _check(np.array([0.25]), [1], hinge, 4.0)
+def test_one_row():
+    at, _ = _check(np.array([0.25]), [1], 4.0)
     assert at.value > 0
 
 
-@pytest.mark.parametrize("hinge", HINGES)
-def test_scores_in_order_and_beyond_every_margin_have_no_loss(hinge):
+def test_scores_in_order_and_beyond_the_margin_have_no_loss():
     levels = np.random.default_rng(5).permutation(20)
-    at = PairLoss(levels, HINGES[hinge][0], far_weight=7.0).at(2.0 * levels + 2.0)
+    at = PairLoss(levels, far_weight=7.0).at(2.0 * levels + 2.0)
     np.testing.assert_allclose(at.value, 0.0, atol=1e-9)
     np.testing.assert_allclose(at.gradient, 0.0, atol=1e-9)
     assert not at.hessian_product(np.ones(20)).any()
@@ -147,12 +129,11 @@ def test_scores_in_order_and_beyond_every_margin_have_no_loss(hinge):
         min_size=1,
         max_size=9,
     ),
-    hinge=st.sampled_from(DYADIC),
     far_weight=st.sampled_from([0.0, 0.5, 3.0]),
 )
-def test_any_small_table_of_quarters(rows, hinge, far_weight):
+def test_any_small_table_of_quarters(rows, far_weight):
     scores = np.array([quarter / 4 for quarter, _ in rows])
-    _check(scores, np.array([level for _, level in rows]), hinge, far_weight)
+    _check(scores, np.array([level for _, level in rows]), far_weight)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
@@ -160,16 +141,14 @@ def test_any_small_table_of_quarters(rows, hinge, far_weight):
     rows=st.lists(
         st.tuples(st.floats(-5, 5, allow_subnormal=False), st.integers(0, 4)), min_size=1, max_size=9
     ),
-    hinge=st.sampled_from(sorted(HINGES)),
     far_weight=st.sampled_from([0.0, 1.5]),
 )
-def test_loss_and_gradient_of_any_small_table(rows, hinge, far_weight):
-    # No Hessian here: at a kink that rounding decides, both answers are right.
+def test_loss_and_gradient_of_any_small_table(rows, far_weight):
+    # No Hessian here: where rounding decides whether a pair is at the margin, both answers are right.
     scores, levels = np.array([score for score, _ in rows]), np.array([level for _, level in rows])
-    shape, twin = HINGES[hinge]
-    at = PairLoss(levels, shape, far_weight=far_weight).at(scores)
-    loss, gradient, _ = oracles.pair_loss(scores, levels, twin, far_weight)
-    of_loss, of_gradient = _magnitudes(scores, levels, twin, far_weight)
+    at = PairLoss(levels, far_weight=far_weight).at(scores)
+    loss, gradient, _ = oracles.pair_loss(scores, levels, HINGE, far_weight)
+    of_loss, of_gradient = _magnitudes(scores, levels, far_weight)
     assert abs(at.value - loss) <= TOLERANCE * of_loss
     np.testing.assert_allclose(at.gradient, gradient, rtol=0, atol=TOLERANCE * of_gradient)
 
@@ -177,17 +156,16 @@ def test_loss_and_gradient_of_any_small_table(rows, hinge, far_weight):
 # --------------------------------------------------------------------------------------------- derivatives
 
 
-@pytest.mark.parametrize("hinge", ["squared", "width 0.5", "width 0.25"])
 @pytest.mark.parametrize("far_weight", [0.0, 5.0])
-def test_gradient_and_hessian_are_the_finite_differences(hinge, far_weight):
+def test_gradient_and_hessian_are_the_finite_differences(far_weight):
     rng = np.random.default_rng(6)
     levels = rng.integers(1, 4, size=15)
-    # Multiples of 1/4 plus 1/16 times the level's sign: every difference stays 1/16 away from the kinks.
+    # Multiples of 1/4 plus 1/16 times the level's sign: every difference stays 1/16 away from the margin.
     scores = rng.integers(-4, 5, size=15) / 4 + np.array([0, 1, 2, 3])[levels] / 16
     step = 1e-4
     for t in [*(scores[i] - scores[j] for i, j in oracles.pairs(levels)), *scores]:
-        assert min(abs(t - kink) for kink in (0.5, 0.75, 1.0)) > 2 * step
-    loss = PairLoss(levels, HINGES[hinge][0], far_weight=far_weight)
+        assert abs(t - 1.0) > 2 * step
+    loss = PairLoss(levels, far_weight=far_weight)
     at = loss.at(scores)
     for row in range(15):
         move = step * np.eye(15)[row]
@@ -212,24 +190,19 @@ def test_hessian_product_takes_vectors_and_matrices():
     np.testing.assert_array_equal(at.hessian_product(np.asfortranarray(matrix)), product)
 
 
-@pytest.mark.parametrize("hinge", HINGES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("far_weight", [0.0, 12.5])
-def test_hessian_product_in_single_precision(hinge, kind, far_weight):
+def test_hessian_product_in_single_precision(kind, far_weight):
     rng = np.random.default_rng(11)
     levels, scores = _levels(kind, 30, rng), rng.integers(-6, 7, size=30) / 4
-    shape, twin = HINGES[hinge]
-    at = PairLoss(levels, shape, far_weight=far_weight).at(scores)
+    at = PairLoss(levels, far_weight=far_weight).at(scores)
     single = rng.normal(size=(30, 3)).astype(np.float32)
     product = at.hessian_product(single)
     assert product.dtype == np.float32
-    # Relative to what is added up: the curvature of a rounded hinge is the difference of two of a parabola.
-    hessian = oracles.pair_loss(scores, levels, twin, far_weight)[2]
-    terms = np.abs(oracles.pair_loss(scores, levels, oracles.SquaredHinge(), far_weight)[2])
+    hessian = oracles.pair_loss(scores, levels, HINGE, far_weight)[2]
     double = single.astype(np.float64)
-    size = np.abs(shape.weights).sum() * (terms @ np.abs(double)).max()
-    if hinge in DYADIC:
-        assert hessian.any() == (kind != "one" or far_weight > 0)
+    size = (np.abs(hessian) @ np.abs(double)).max()
+    assert hessian.any() == (kind != "one" or far_weight > 0)
     np.testing.assert_allclose(product, hessian @ double, rtol=0, atol=1e-5 * size)
     in_double = at.hessian_product(double)
     assert in_double.dtype == np.float64
@@ -259,7 +232,7 @@ def test_hessian_product_in_double_precision_is_exact_in_whole_numbers(kind):
     rng = np.random.default_rng(13)
     levels, scores = _levels(kind, 40, rng), rng.integers(-6, 7, size=40) / 4
     vectors = rng.integers(-(2**30), 2**30, size=(40, 3)).astype(np.float64)
-    hessian = oracles.pair_loss(scores, levels, oracles.SquaredHinge(), 3.0)[2]
+    hessian = oracles.pair_loss(scores, levels, HINGE, 3.0)[2]
     product = PairLoss(levels, far_weight=3.0).at(scores).hessian_product(vectors)
     assert product.dtype == np.float64
     np.testing.assert_array_equal(product, hessian @ vectors)
@@ -273,62 +246,6 @@ def test_evaluating_does_not_touch_the_scores_and_keeps_earlier_points():
     loss.at(scores + np.array([5.0, 0.0, -5.0]))
     np.testing.assert_array_equal(scores, [0.5, 0.0, 0.25])
     np.testing.assert_array_equal(first.hessian_product(np.array([1.0, 2.0, 3.0])), product)
-
-
-# ---------------------------------------------------------------------------------------------- the hinges
-
-
-def test_hinges_by_hand():
-    t = np.array([-1.0, 0.0, 0.5, 0.75, 1.0, 2.0])
-    np.testing.assert_array_equal(squared_hinge().value(t), [4.0, 1.0, 0.25, 0.0625, 0.0, 0.0])
-    np.testing.assert_array_equal(squared_hinge().slope(t), [-4.0, -2.0, -1.0, -0.5, 0.0, 0.0])
-    np.testing.assert_array_equal(squared_hinge().curvature(t), [2.0, 2.0, 2.0, 2.0, 0.0, 0.0])
-    rounded = smoothed_hinge(0.5)
-    np.testing.assert_array_equal(rounded.value(t), [1.75, 0.75, 0.25, 0.0625, 0.0, 0.0])
-    np.testing.assert_array_equal(rounded.slope(t), [-1.0, -1.0, -1.0, -0.5, 0.0, 0.0])
-    np.testing.assert_array_equal(rounded.curvature(t), [0.0, 0.0, 2.0, 2.0, 0.0, 0.0])
-
-
-@pytest.mark.parametrize("hinge", HINGES)
-def test_hinges_equal_their_twins(hinge):
-    shape, twin = HINGES[hinge]
-    t = np.random.default_rng(8).uniform(-3, 3, size=500)
-    np.testing.assert_allclose(shape.value(t), [twin.value(x) for x in t], atol=1e-11)
-    np.testing.assert_allclose(shape.slope(t), [twin.slope(x) for x in t], atol=1e-11)
-    np.testing.assert_allclose(shape.curvature(t), [twin.curvature(x) for x in t], atol=1e-11)
-
-
-@pytest.mark.parametrize("width", [0.001, 0.01, 0.25, 0.9])
-def test_smoothed_hinge_lies_under_the_exact_one_by_at_most_half_its_width(width):
-    t = np.concatenate([np.linspace(-3, 3, 2_001), np.linspace(1 - 2 * width, 1 + width, 2_001)])
-    exact = np.maximum(0.0, 1 - t)
-    below = exact - smoothed_hinge(width).value(t)
-    assert below.min() >= -1e-11
-    assert below.max() <= width / 2 + 1e-11
-    # Half the width is reached where the hinge is straight, and nothing is lost beyond the margin.
-    np.testing.assert_allclose(below[t < 1 - width], width / 2, atol=1e-11)
-    assert not below[t >= 1].any()
-
-
-def test_smoothed_loss_is_within_half_a_width_per_pair_of_the_linear_slack():
-    rng = np.random.default_rng(9)
-    scores, levels = rng.normal(size=30), rng.integers(1, 4, size=30)
-    exact = sum(max(0.0, 1 - (scores[i] - scores[j])) for i, j in oracles.pairs(levels))
-    exact += 5.0 * np.maximum(0.0, 1 - scores).sum()
-    for width in (0.1, 0.01, 0.001):
-        loss = PairLoss(levels, smoothed_hinge(width), far_weight=5.0)
-        assert 0 <= exact - loss.at(scores).value <= loss.n_pairs * width / 2
-
-
-def test_default_width_and_default_shape():
-    assert smoothed_hinge() == smoothed_hinge(0.01)
-    assert PairLoss([1, 2]).shape == squared_hinge() == HingeShape((1.0,), (1.0,))
-
-
-@pytest.mark.parametrize("width", [0.0, 1.0, -0.1, 2.0, math.nan, math.inf])
-def test_width_out_of_range_is_named(width):
-    with pytest.raises(ValueError, match=rf"width must lie strictly between 0 and 1, got {width!r}\."):
-        smoothed_hinge(width)
 
 
 # ----------------------------------------------------------------------------------------- pairs and errors

@@ -62,19 +62,14 @@ def test_scorer_equals_the_kernel_where_all_widths_are_sigma(single):
 
 
 @both_precisions
-def test_far_widths_are_the_unit_of_far_distances_and_of_nothing_else(single):
+def test_a_score_is_the_sum_of_its_kernel_part_and_its_far_part(single):
+    """Cross-fitting adds the far part of a scorer in other units."""
     scorer, rows = _scorer(single=single), _rows()
-    far_widths = np.array([0.5, 2.0, 7.0])
-    expected = [
-        oracles.kernel_score(row, scorer.landmarks, scorer.coefficients, scorer.widths, FAR_REACH, far_widths)
-        for row in rows
-    ]
-    scores = scorer.score(rows, far_widths=far_widths)
-    np.testing.assert_allclose(scores, expected, **_digits(single))
-    assert (scores != scorer.score(rows)).any()
-    np.testing.assert_array_equal(scorer.score(rows, far_widths=scorer.widths), scorer.score(rows))
-    plain = _scorer(far_field=False, single=single)
-    np.testing.assert_array_equal(plain.score(rows, far_widths=far_widths), plain.score(rows))
+    kernel_part = replace(scorer, far_field=False).score(rows)
+    far_part = replace(scorer, coefficients=np.zeros_like(scorer.coefficients)).score(rows)
+    assert kernel_part.any()
+    assert far_part.any()
+    np.testing.assert_array_equal(kernel_part + far_part, scorer.score(rows))
 
 
 @both_precisions
@@ -119,10 +114,9 @@ def test_how_rows_lie_in_memory_does_not_show(single):
 @pytest.mark.parametrize("far_field", [True, False])
 def test_no_rows_have_no_scores(single, far_field):
     scorer = _scorer(far_field=far_field, single=single)
-    for far_widths in (None, np.ones(3)):
-        scores = scorer.score(np.empty((0, 3)), far_widths=far_widths)
-        assert scores.shape == (0,)
-        assert scores.dtype == np.float64
+    scores = scorer.score(np.empty((0, 3)))
+    assert scores.shape == (0,)
+    assert scores.dtype == np.float64
 
 
 @both_precisions
@@ -385,7 +379,7 @@ def test_scoring_leaves_rows_and_scorer_as_they_were(single):
     scorer, rows = _scorer(s=9, single=single), _rows()
     rows[5] = [1e200, 0.0, 0.0]
     held = [array.copy() for array in (rows, scorer.landmarks, scorer.coefficients, scorer.widths)]
-    scorer.score(rows, far_widths=np.ones(3))
+    scorer.score(rows)
     scorer.quickest()
     for array, was in zip((rows, scorer.landmarks, scorer.coefficients, scorer.widths), held, strict=True):
         np.testing.assert_array_equal(array, was)
@@ -465,21 +459,17 @@ def test_with_fewer_landmarks_than_three_the_mean_is_of_those_there_are(single):
 
 
 @both_precisions
-@pytest.mark.parametrize("silent", [[1], [0, 1], [0, 1, 2]])
-def test_landmarks_without_a_coefficient_count_for_far_distances(silent, single):
+@pytest.mark.parametrize("unweighted", [[1], [0, 1], [0, 1, 2]])
+def test_landmarks_without_a_coefficient_count_for_far_distances(unweighted, single):
     scorer = _scorer(s=3, single=single)
     spread = replace(scorer, landmarks=scorer.landmarks * [[1.0], [30.0], [90.0]])
-    spread.coefficients[silent] = 0.0
+    spread.coefficients[unweighted] = 0.0
     rows = np.vstack([_rows(), spread.landmarks + 0.3, spread.landmarks + 20.0])
-    for far_widths in (None, np.array([0.5, 2.0, 7.0])):
-        expected = [
-            oracles.kernel_score(
-                row, spread.landmarks, spread.coefficients, spread.widths, FAR_REACH, far_widths
-            )
-            for row in rows
-        ]
-        np.testing.assert_allclose(spread.score(rows, far_widths=far_widths), expected, **_digits(single))
-    np.testing.assert_array_equal(spread.score(rows, far_widths=spread.widths), spread.score(rows))
+    expected = [
+        oracles.kernel_score(row, spread.landmarks, spread.coefficients, spread.widths, FAR_REACH)
+        for row in rows
+    ]
+    np.testing.assert_allclose(spread.score(rows), expected, **_digits(single))
 
 
 @both_precisions
@@ -490,13 +480,13 @@ def test_a_landmark_without_a_coefficient_by_hand(single):
 
 
 @both_precisions
-@pytest.mark.parametrize("n_silent", [1, 8, 15, 16, 17, 40])
-def test_far_rows_find_the_nearest_landmark_among_many_without_a_coefficient(n_silent, single):
-    rng = np.random.default_rng(n_silent)
+@pytest.mark.parametrize("n_unweighted", [1, 8, 15, 16, 17, 40])
+def test_far_rows_find_the_nearest_landmark_among_many_without_a_coefficient(n_unweighted, single):
+    rng = np.random.default_rng(n_unweighted)
     landmarks, a = 100 * rng.normal(size=(60, 2)), rng.normal(size=60)
-    a[rng.permutation(60)[:n_silent]] = 0.0
+    a[rng.permutation(60)[:n_unweighted]] = 0.0
     scorer = KernelScorer(landmarks, a, np.array([1.0, 2.0]), single=single)
-    # Of the rows taken together, one, some or all are far from every landmark that is heard.
+    # Of the rows taken together, one, some or all are far from every landmark with a coefficient.
     rows = np.vstack([landmarks + rng.normal(size=(60, 2)), 120 * rng.normal(size=(60, 2))])
     rows = rng.permutation(rows)
     expected = [oracles.kernel_score(row, landmarks, a, scorer.widths, FAR_REACH) for row in rows]
@@ -557,24 +547,23 @@ def test_far_rows_keep_their_order_beyond_what_float32_can_tell(single):
     np.testing.assert_array_equal(scorer.score(rows[mixed]), scores[mixed])
 
 
-@pytest.mark.parametrize("far_widths", [None, np.array([0.5, 2.0, 7.0])])
-@pytest.mark.parametrize("silent", [0, 5, 20])
-def test_distances_that_overflow_in_float32_are_those_of_float64(silent, far_widths):
+@pytest.mark.parametrize("unweighted", [0, 5, 20])
+def test_distances_that_overflow_in_float32_are_those_of_float64(unweighted):
     double = _scorer(s=20)
-    double.coefficients[:silent] = 0.0
+    double.coefficients[:unweighted] = 0.0
     double = replace(double, limits=(np.full(3, -9.0), np.full(3, 9.0), np.array([0.5, 1.0, np.inf])))
     rng = np.random.default_rng(12)
     rows = rng.normal(size=(200, 3)) * 10.0 ** rng.uniform(0, 307, size=(200, 1))
     beyond = np.abs(rows).max(axis=1) > 1e22
     assert 20 < beyond.sum() < 195
-    in_float64 = double.score(rows, far_widths=far_widths)
-    scores = replace(double, single=True).score(rows, far_widths=far_widths)
+    in_float64 = double.score(rows)
+    scores = replace(double, single=True).score(rows)
     np.testing.assert_array_equal(scores[beyond], in_float64[beyond])
     np.testing.assert_allclose(scores, in_float64, rtol=1e-6)
     assert np.isfinite(scores).all()
 
 
-# ----------------------------------------------------------------------------------------- what is no number
+# ---------------------------------------------------------------------------------------- NaN and infinity
 
 
 @both_precisions
@@ -599,15 +588,14 @@ def test_a_row_that_is_not_finite_scores_nan_and_its_neighbours_what_they_do(bad
 def test_rows_may_be_bad_in_several_columns_and_far_in_others(single):
     scorer = _scorer(s=19, single=single)
     bad = [[np.nan] * 3, [np.inf] * 3, [np.inf, -np.inf, 0], [np.inf, 1e300, np.nan], [-1e300, np.nan, 1e25]]
-    for far_widths in (None, np.ones(3)):
-        assert np.isnan(scorer.score(np.array(bad), far_widths=far_widths)).all()
+    assert np.isnan(scorer.score(np.array(bad))).all()
 
 
 @both_precisions
-@pytest.mark.parametrize("silent", [0, 7, 19])
-def test_bad_and_overflowing_rows_in_one_batch(silent, single):
+@pytest.mark.parametrize("unweighted", [0, 7, 19])
+def test_bad_and_overflowing_rows_in_one_batch(unweighted, single):
     scorer = _scorer(s=19, single=single)
-    scorer.coefficients[:silent] = 0.0
+    scorer.coefficients[:unweighted] = 0.0
     bad, overflowing = [[np.nan, 0, 0], [0, 0, np.inf]], [[1e30, 0, 0], [0, 1e200, 0], [0, 0, -1.7e308]]
     kinds = np.array([*bad, *overflowing, [0.1, 0.2, 0.3], [30.0, 0, 0]])
     alone = np.array([scorer.score(row[None])[0] for row in kinds])
@@ -788,7 +776,7 @@ def test_how_far_away_a_landmark_may_be_for_float32(share, single):
     assert scorer.quickest().single == single
 
 
-def test_a_silent_landmark_far_away_is_left_to_float64():
+def test_an_unweighted_landmark_far_away_is_left_to_float64():
     scorer = _small_model([[1e9, 0.0]], [0.0])
     assert not scorer.quickest().single
     assert scorer.quickest().score(np.array([[1e9 + 17, 0.2]]))[0] == pytest.approx(4 - 3 * 34, abs=0.1)
@@ -804,7 +792,7 @@ def test_coefficients_that_float32_does_not_have_are_left_to_float64(factor, sin
     np.testing.assert_allclose(scorer.quickest().score(rows), scorer.score(rows), rtol=1e-3, atol=1e-3)
 
 
-def test_rounding_is_a_number_where_a_silent_landmark_is_infinitely_far():
+def test_rounding_is_a_number_where_an_unweighted_landmark_is_infinitely_far():
     landmarks = np.array([[-1e140], [0.0], [1e140]])
     scorer = KernelScorer(landmarks, np.array([0.0, 1.0, 0.0]), np.array([1e-200]))
     assert 0 < scorer.rounding < 1e-13

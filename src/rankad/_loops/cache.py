@@ -1,4 +1,4 @@
-"""Loops compiled by numba: kept on the disk where that can be done, compiled again where one is damaged."""
+"""Loops compiled by numba, cached on disk where possible; damaged cache files are compiled again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import pickle
 import warnings
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -23,34 +25,27 @@ _DIGEST = 32
 
 
 def compiled(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Compile a function that needs no Python objects; other threads run meanwhile.
-
-    Parameters
-    ----------
-    function : callable
-    **options
-        More of `numba.njit`'s.
-    """
+    """Compile a function without Python objects and without the GIL; `options` are those of `numba.njit`."""
     if function is None:
         return lambda given: compiled(given, **options)
-    made = numba.njit(nogil=True, **options)(function)
+    dispatcher = numba.njit(nogil=True, **options)(function)
     try:
-        made._cache = _Cache(function)
+        dispatcher._cache = _Cache(function)
     except RuntimeError:
         # Neither the package's folder nor the user's can be written to.
-        made._cache = _NoCache()
-    return made
+        dispatcher._cache = _NoCache()
+    return dispatcher
 
 
 class _Cache(FunctionCache):
-    """numba's, but what cannot be read is compiled again, and what cannot be written is not kept."""
+    """numba's cache, but unreadable files are compiled again and a failed write is only a warning."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._cache_file = _CheckedFile(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
-            source_stamp=self._impl.locator.get_source_stamp(),
+            source_stamp=(self._impl.locator.get_source_stamp(), _loops_stamp()),
         )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -63,19 +58,28 @@ class _Cache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _say_once(f"{self.cache_path}: {error.strerror}")
+            _warn_once(f"{self.cache_path}: {error.strerror}")
+
+
+@cache
+def _loops_stamp() -> str:
+    """Return a digest of this package's files: loops call others, and numba checks a loop's own file only."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 class _CheckedFile(IndexDataCacheFile):
-    """numba's files with a digest in front: compiled code with a bit flipped would crash the process."""
+    """numba's files with a digest in front: damaged machine code would crash the process."""
 
     def _load_index(self) -> dict[Any, str]:
         try:
             version, stamp, overloads = _read(self._index_path)
         except (OSError, ValueError):
             return {}
-        found: dict[Any, str] = overloads
-        return found if (version, stamp) == (self._version, self._source_stamp) else {}
+        is_current = (version, stamp) == (self._version, self._source_stamp)
+        return dict(overloads) if is_current else {}
 
     def _save_index(self, overloads: dict[Any, str]) -> None:
         self._write(self._index_path, (self._version, self._source_stamp, overloads))
@@ -101,19 +105,19 @@ def _read(path: str | os.PathLike[str]) -> Any:
 
 
 class _NoCache(NullCache):
-    """Nothing is kept."""
+    """No cache: every process compiles."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        _say_once("neither the package's folder nor the home folder can be written to")
+        _warn_once("neither the package's folder nor the home folder can be written to")
 
 
-_said = False
+_warned = False
 
 
-def _say_once(why: str) -> None:
-    global _said
-    if not _said:
-        _said = True
+def _warn_once(why: str) -> None:
+    global _warned
+    if not _warned:
+        _warned = True
         warnings.warn(
             f"Compiled in memory: {why}, so that every new process compiles again. To compile only once, set "
             f"the environment variable NUMBA_CACHE_DIR to a folder that can be written to.",

@@ -1,12 +1,10 @@
 """Distances between rows of many columns, by matrix products.
 
-``|x - y|^2 = |x|^2 + |y|^2 - 2 x'y`` costs a fraction of differences column by column, but is off by the
-rounding of the squared lengths, however small the distance. So a product in single precision only tells which
-rows can be near, with a bound on its rounding; their distances are then computed from the rows themselves,
-summed column by column, and are the same, to the last bit, as without products. Only `squared_distances`
-returns products, in double precision and where they are accurate.
-
-Everything that is compiled together is in this file: numba's cache looks at a function's own file only.
+``|x - y|^2 = |x|^2 + |y|^2 - 2 x'y`` costs a fraction of differences column by column, but its error is the
+rounding of the squared lengths, however small the distance. So products in single precision, with a bound on
+their error, only select the rows that can be near. The distances of these are then summed column by column,
+and are the same to the last bit as without products. Only `squared_distances` returns products, in double
+precision and where they are accurate.
 """
 
 from __future__ import annotations
@@ -18,21 +16,22 @@ import numpy as np
 from rankad._base.arrays import Floats, Ints, Singles
 from rankad._base.threads import in_blocks
 from rankad._loops.cache import compiled
-from rankad._loops.simd import in_groups, scan
+from rankad._loops.nearest import scan
+from rankad._loops.vectors import in_groups
 
 __all__ = ["WIDE", "Placed", "nearest_wide", "squared_distances"]
 
 # Rows of more columns than this are wide.
 WIDE = 64
-# Where more than this share of all rows may be among the nearest, or for so few queries, a scan is quicker.
+# A scan is quicker where more than this share of the rows are candidates, or for fewer queries than this.
 _MANY, _FEW = 1 / 3, 64
-# Rows no longer than this, whose squares may vanish, are left to the scan.
+# Rows no longer than this, whose squares may underflow, are left to the scan.
 _LEAST = 1e-140
-# What may vanish in single precision, a column, where the largest coordinate is about one.
-_VANISHED = 1e-36
-# Queries compared with all rows at once, and sums that run abreast.
+# What may underflow in single precision, per column, where the largest coordinate is about one.
+_UNDERFLOW = 1e-36
+# Queries compared with all rows at once, and sums that are computed together.
 _BLOCK, _ABREAST = 512, 8
-# By how much of themselves `squared_distances` may be off; where more than a share are, none is a product.
+# The relative accuracy of `squared_distances`. If more than a share are less accurate, no products are used.
 _ACCURACY, _INACCURATE = 1e-10, 1 / 8
 
 
@@ -54,7 +53,7 @@ class Placed(NamedTuple):
 
     @classmethod
     def of(cls, rows: Floats, *others: Floats) -> list[Placed] | None:
-        """Place rows, and others by the centre of the first; None where their squares may vanish."""
+        """Place rows, and others by the centre of the first; None where their squares may underflow."""
         center, tables = rows.mean(axis=0), (rows, *others)
         largest = max(
             float(np.maximum(table.max(axis=0) - center, center - table.min(axis=0)).max())
@@ -74,24 +73,17 @@ class Placed(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """How far off ``s + t - 2 p`` may be, as a share of s + t, from the squared distance of two rows.
+        """A bound on the error of ``s + t - 2 p`` as a squared distance, as a share of s + t.
 
         Here s and t are squared lengths and p is a product. Of ``4 (d + 8) u``, with u = 2^-24, rounding
-        coordinates takes ``4 u``, the product and the lengths ``2 d u``, additions and comparisons ``8 u``;
-        the squared distance itself, summed in double precision, next to nothing.
+        coordinates takes ``4 u``, the product and the lengths ``2 d u``, additions and comparisons ``8 u``.
         """
         return _slack(self.rows.shape[1], np.float32)
 
     @property
-    def vanished(self) -> float:
-        """How far off it may be where numbers are too small for single precision."""
-        return _VANISHED * float(self.rows.shape[1])
-
-    def within(self, row: int, squared: Floats) -> Ints:
-        """Name the rows whose squared distance to one of them may be less than so much, row by row."""
-        squares = self.squares.astype(np.float64)
-        least = (squares + squares[row]) * (1 - self.slack) - self.vanished
-        return np.flatnonzero(least - 2.0 * (self.rows @ self.rows[row]) <= squared * self.unit**2)
+    def underflow(self) -> float:
+        """The same, absolute, for numbers too small for single precision."""
+        return _UNDERFLOW * float(self.rows.shape[1])
 
 
 def _slack(d: int, kind: type) -> float:
@@ -101,7 +93,7 @@ def _slack(d: int, kind: type) -> float:
 def nearest_wide(
     rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | None = None
 ) -> tuple[Floats, Ints]:
-    """Find the k nearest rows of every query: what `rankad._loops.simd.scan` finds, to the last bit.
+    """Find the k nearest rows of every query: what `scan` finds, to the last bit.
 
     Parameters
     ----------
@@ -111,7 +103,7 @@ def nearest_wide(
     own : bool
         Whether the queries are the rows themselves; a row is not its own neighbour.
     n_jobs : int, optional
-        Threads; it changes the time taken and nothing else.
+        Number of threads; it does not change the result.
 
     Returns
     -------
@@ -125,22 +117,22 @@ def nearest_wide(
     placed = Placed.of(*((rows,) if own else (rows, asked))) if worthwhile else None
     if placed is not None:
         here, there = placed[0], placed[-1]
-        slack, vanished = np.float32(2 * here.slack), np.float32(2 * here.vanished)
+        slack, underflow = np.float32(2 * here.slack), np.float32(2 * here.underflow)
         above, spare = here.squares * np.float32(1 + here.slack), here.squares * slack
 
         def block(begin: int, end: int) -> None:
-            # Squared distances are at most so much, beside the squared length of the query.
+            # Upper bounds on squared distances, less the squared length of the query.
             bounds = there.rows[begin:end] @ here.rows.T
             bounds *= -2
             bounds += above
             if own:
                 bounds[np.arange(end - begin), np.arange(begin, end)] = np.inf
             limits = np.partition(bounds, k - 1, axis=1)[:, k - 1]
-            # And at least so much less: beyond this, none is among the k least.
-            limits += there.squares[begin:end] * slack + vanished
+            # Lower bounds are this much less: no row beyond is among the k nearest.
+            limits += there.squares[begin:end] * slack + underflow
             bounds -= spare
-            found = distances[begin:end], indices[begin:end]
-            left[begin:end] = _nearest_within(rows, asked[begin:end], bounds, limits, most, *found)
+            out = distances[begin:end], indices[begin:end]
+            left[begin:end] = _nearest_within(rows, asked[begin:end], bounds, limits, most, *out)
 
         in_blocks(block, n, _BLOCK, n_jobs)
     again = np.flatnonzero(left)
@@ -157,25 +149,25 @@ def nearest_wide(
 
 @compiled
 def _nearest_within(rows, asked, bounds, limits, most, distances, indices):  # type: ignore[no-untyped-def]
-    """Fill in the nearest of rows whose bound is within a query's limit; tell where these are too many."""
+    """Fill in the nearest of the rows within a query's limit; True where these are too many."""
     n, k = rows.shape[0], distances.shape[1]
     candidates = np.empty(n + _ABREAST, dtype=np.int64)
     squared = np.empty(_ABREAST)
     left = np.zeros(asked.shape[0], dtype=np.bool_)
     for query in range(asked.shape[0]):
-        found = 0
+        n_found = 0
         for row in range(n):
-            candidates[found] = row
-            found += bounds[query, row] <= limits[query]
-        if found > most:
+            candidates[n_found] = row
+            n_found += bounds[query, row] <= limits[query]
+        if n_found > most:
             left[query] = True
             continue
         best, where = distances[query], indices[query]
         best[:] = np.inf
-        for first in range(0, found, _ABREAST):
-            several = min(_ABREAST, found - first)
-            # What fills up the last ones is computed and not used.
-            candidates[found : first + _ABREAST] = candidates[first]
+        for first in range(0, n_found, _ABREAST):
+            several = min(_ABREAST, n_found - first)
+            # The last ones are filled up with rows that are not used.
+            candidates[n_found : first + _ABREAST] = candidates[first]
             _squared_abreast(rows, candidates[first : first + _ABREAST], asked[query], squared)
             for at in range(several):
                 value, place = squared[at], k - 1
@@ -191,7 +183,7 @@ def _nearest_within(rows, asked, bounds, limits, most, distances, indices):  # t
 
 @compiled
 def _squared_abreast(rows, some, point, squared):  # type: ignore[no-untyped-def]
-    """Fill in the squared distances of eight rows to a point: no sum waits for its own last addition."""
+    """Fill in the squared distances of eight rows to a point, computed together to hide latency."""
     a, b, c, d = rows[some[0]], rows[some[1]], rows[some[2]], rows[some[3]]
     e, f, g, h = rows[some[4]], rows[some[5]], rows[some[6]], rows[some[7]]
     to_a = to_b = to_c = to_d = to_e = to_f = to_g = to_h = 0.0
@@ -210,9 +202,9 @@ def _squared_abreast(rows, some, point, squared):  # type: ignore[no-untyped-def
 
 
 def squared_distances(rows: Floats, others: Floats) -> Floats:
-    """Return ``|x - y|^2`` for every two rows, of shape (n, m), to 1e-10 of itself; zero if they equal.
+    """Return ``|x - y|^2`` for every two rows, of shape (n, m), with relative error 1e-10; zero if equal.
 
-    Where the product is not as accurate as that, the distance is computed from the rows.
+    Where the product is less accurate, the distance is computed from the rows.
     """
     d = rows.shape[1]
     if d <= WIDE:
@@ -224,7 +216,7 @@ def squared_distances(rows: Floats, others: Floats) -> Floats:
     squared *= -2
     lengths = squares[:, None] + lengths
     squared += lengths
-    # Squares that vanish are not accurate either.
+    # Squares that underflow are not accurate either.
     lengths *= _slack(d, np.float64) / _ACCURACY
     unsure = np.argwhere(squared <= lengths + _LEAST**2)
     if len(unsure) > _INACCURATE * squared.size:
@@ -241,7 +233,7 @@ def _squared(rows: Floats, others: Floats) -> Floats:
 
 @compiled
 def _sum_squares(rows, columns, squared):  # type: ignore[no-untyped-def]
-    """Fill in squared distances to others that are given column by column."""
+    """Fill in squared distances to rows that are given column by column."""
     for row in range(rows.shape[0]):
         sums = squared[row]
         sums[:] = 0.0
@@ -254,7 +246,7 @@ def _sum_squares(rows, columns, squared):  # type: ignore[no-untyped-def]
 
 @compiled
 def _correct(rows, others, pairs, squared):  # type: ignore[no-untyped-def]
-    """Put in the squared distances of pairs of rows."""
+    """Fill in the squared distances of some pairs of rows."""
     for pair in range(pairs.shape[0]):
         one, other = pairs[pair]
         total = 0.0

@@ -84,10 +84,13 @@ class LeftOut:
             del prepared
             # In the precision in which new rows will be scored.
             scorer = replace(scorer, single=kernel.single)
-            unlike = np.abs(np.log(scorer.widths / kernel.widths)) > ALIKE_UNITS
-            scores = scorer.score(rows[held], far_widths=np.where(unlike, scorer.widths, kernel.widths))
-            del scorer
+            scores = replace(scorer, far_field=False).score(rows[held])
             if task.plan.far_field:
+                unlike = np.abs(np.log(scorer.widths / kernel.widths)) > ALIKE_UNITS
+                widths = np.where(unlike, scorer.widths, kernel.widths)
+                far_part = replace(scorer, coefficients=np.zeros_like(scorer.coefficients), widths=widths)
+                scores += far_part.score(rows[held])
+                del far_part
                 # In units of the other rows: a held-out outlier must not stretch the unit it is measured in.
                 scores -= ColumnRanges.of(rows[kept]).excess(rows[held])
             converged.append(solution.converged)

@@ -1,4 +1,4 @@
-"""The scorer that landmarks make: ``g(x) = sum_l a_l k(x, z_l)``, with the RBF kernel."""
+"""The kernel scorer: ``g(x) = sum_l a_l k(x, z_l)`` over landmarks z_l, with the RBF kernel."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from numpy.typing import NDArray
 
 from rankad._base.arrays import Floats
 from rankad._base.threads import cached_property, in_blocks
-from rankad._loops.simd import NEAREST, UNIT, in_groups, kernel_scores
+from rankad._loops.kernel import NEAREST, UNIT, kernel_scores
+from rankad._loops.vectors import in_groups
 
 __all__ = ["FAR_REACH", "KernelScorer"]
 
 # Beyond this many bandwidths from every landmark the kernel is below 2e-7: the far field.
 FAR_REACH = 4.0
-# Float32 is good enough where rounding cannot move a score by more than this share of what tells the scores
-# of landmarks apart, their standard deviation. (It moves them by a thousandth of that, mostly.)
+# Float32 is accurate enough where rounding moves scores by at most this share of the standard deviation of
+# the landmarks' scores. (Mostly it moves them by a thousandth of that.)
 _GOOD_ENOUGH = 0.01
-# Coefficients beyond this, and beyond one over it, are left to float64: float32 has no such numbers.
+# Coefficients smaller than this, or larger than one over it, need float64.
 _SMALL_SINGLE = 1e-20
-# Fewer rows than this are not worth a second thread; a block is of so many numbers.
+# Fewer rows than this are not worth a second thread; a block has so many numbers.
 _FEW, _BLOCK = 4_096, 2**18
-# So many columns are sorted at a time.
+# How many columns are sorted at a time.
 _SORTED = 4_096
 _NO_LIMITS = (np.empty(0), np.empty(0), np.empty(0))
-# Beyond this a landmark may as well be anywhere (an infinite coordinate would have no distance to itself),
-# and a distance is as good as infinite.
+# Landmarks are clipped to this: an infinite coordinate would have no distance to itself. Distances beyond it
+# count as infinite.
 _FARTHEST = {np.float32: 1e30, np.float64: 1e300}
 
 
@@ -43,13 +44,12 @@ class KernelScorer:
     widths : ndarray of shape (d,)
         The bandwidth along each column.
     far_field : bool
-        Whether the score goes on falling where g has died away. Beyond `FAR_REACH` bandwidths of every
-        landmark g is zero to six digits and cannot tell far from farther. What is subtracted is the mean
-        distance to the three nearest landmarks (or, where it is less, three times that to the nearest), in
-        bandwidths beyond that reach.
+        Whether the score keeps falling where g vanishes. Beyond `FAR_REACH` bandwidths from every landmark g
+        is zero to six digits and cannot tell far from farther. Subtracted is the mean distance to the three
+        nearest landmarks (or three times that to the nearest, if less), in bandwidths beyond that reach.
     limits : tuple of three ndarrays of shape (d,), optional
-        A low and a high limit and a unit for every column: by how many units a row lies outside, in the
-        column where that is most, is subtracted too.
+        A low and a high limit and a unit for every column (`ColumnRanges.limits`). Subtracted is by how many
+        units a row lies outside, in the column where that is most.
     single : bool
         Whether to compute in float32, at twice the speed; see `rounding`.
     """
@@ -61,35 +61,24 @@ class KernelScorer:
     limits: tuple[Floats, Floats, Floats] | None = None
     single: bool = False
 
-    def score(self, rows: Floats, *, far_widths: Floats | None = None, n_jobs: int | None = None) -> Floats:
-        """Return the scores of rows; each row's depends on that row alone, to the last bit.
+    def score(self, rows: Floats, *, n_jobs: int | None = None) -> Floats:
+        """Return the scores of rows; each depends on its row alone, to the last bit.
 
-        A row that is not all finite numbers scores NaN.
+        NaN for rows that are not finite.
 
         Parameters
         ----------
         rows : ndarray of shape (n, d)
-        far_widths : ndarray of shape (d,), optional
-            The unit of far-field distances, where it is not the scorer's own `widths`.
         n_jobs : int, optional
-            Threads; it changes the time taken and nothing else.
+            Number of threads; it does not change the scores.
         """
-        if self.far_field and far_widths is not None:
-            silenced = replace(self, coefficients=np.zeros_like(self.coefficients), widths=far_widths)
-            heard = replace(self, far_field=False, limits=None)
-            scores = heard.score(rows, n_jobs=n_jobs)
-            # What it was laid out as is no longer needed.
-            del heard
-            return scores + silenced.score(rows, n_jobs=n_jobs)
         layout, limits = self._layout, self.limits or _NO_LIMITS
         reach = FAR_REACH if self.far_field else math.inf
         scores = np.empty(len(rows))
 
         def block(begin: int, end: int) -> None:
-            part = np.ascontiguousarray(rows[begin:end], dtype=np.float64)
-            if not part.flags.writeable:
-                # Else all would be compiled once more, for arrays that cannot be written to.
-                part = part.copy()
+            # Writeable, or numba would compile again for read-only arrays.
+            part = np.require(rows[begin:end], np.float64, ["C", "W"])
             kernel_scores(part, *layout, reach, *limits, scores[begin:end])
 
         if len(rows) <= _FEW:
@@ -97,31 +86,30 @@ class KernelScorer:
         else:
             in_blocks(block, len(rows), max(_FEW, _BLOCK // rows.shape[1]), n_jobs, few=_FEW)
         if self.far_field and not scores.min(initial=0.0) > -math.inf:
-            self._bring_back(scores, rows)
+            # Distances overflowed: score these rows in float64, or as the farthest.
+            lost = np.flatnonzero(scores == -math.inf)
+            if self.single:
+                scores[lost] = replace(self, single=False).score(rows[lost])
+            else:
+                scores[lost] = -_FARTHEST[np.float64]
         return scores
-
-    def _bring_back(self, scores: Floats, rows: Floats) -> None:
-        """Give rows at distances that overflowed the score they have in float64, or the least there is."""
-        lost = np.flatnonzero(scores == -math.inf)
-        if self.single:
-            scores[lost] = replace(self, single=False).score(rows[lost])
-        else:
-            scores[lost] = -_FARTHEST[np.float64]
 
     @property
     def rounding(self) -> float:
-        """By how much at most rounding puts g off, at any row.
+        """A bound on the rounding error of g, at any row.
 
-        ``u sum_l |a_l| (b R_l + 0.4 d + s / w + 16)`` over the s landmarks with a coefficient, where R_l is
-        the distance of landmark l from the median one, in bandwidths. For float32, u is 2^-24, w 16 and b
-        1.8; for float64, 2^-53, 8 and 3.6. Coordinates are off by once or twice u, which moves a distance by
-        as much of R_l and of itself, and its kernel value by no more than 0.86 times that; d terms make a
-        distance, s / w a lane's sum, and the power and the sum over lanes take the rest.
+        ``u sum_l |a_l| (b R_l + 0.4 d + s / w + 16)`` over the s landmarks with a nonzero coefficient, where
+        R_l is the distance of landmark l from the median one, in bandwidths. For float32, u is 2^-24, w 16
+        and b 1.8; for float64, 2^-53, 8 and 3.6. Coordinates are off by once or twice u, which moves a
+        distance by as much of R_l and of itself, and its kernel value by at most 0.86 times that; a distance
+        sums d terms, a lane s / w, and the power and the sum over lanes take the rest.
         """
-        d, heard = self.landmarks.shape[1], self.coefficients != 0
+        d, weighted = self.landmarks.shape[1], self.coefficients != 0
         u, width, roundings = (2.0**-24, 16, 1.8) if self.single else (2.0**-53, 8, 3.6)
-        factors = roundings * self._from_center()[heard] + 0.4 * d + np.count_nonzero(heard) / width + 16
-        return float(u * np.abs(self.coefficients[heard]) @ factors)
+        factors = (
+            roundings * self._from_center()[weighted] + 0.4 * d + np.count_nonzero(weighted) / width + 16
+        )
+        return float(u * np.abs(self.coefficients[weighted]) @ factors)
 
     def _from_center(self) -> Floats:
         """Return the distances of landmarks from the median one, in bandwidths."""
@@ -130,11 +118,11 @@ class KernelScorer:
             return np.asarray(np.linalg.norm(gaps, axis=1))
 
     def quickest(self) -> KernelScorer:
-        """Return the same scorer in float32 where that is good enough, else in float64.
+        """Return the same scorer in float32 where that is accurate enough, else in float64.
 
-        Good enough is a `rounding`, and a rounding of distances from landmarks, of at most a hundredth of the
-        standard deviation of the scores of the landmarks. Where large coefficients cancel, as at wide
-        bandwidths, it is not.
+        Enough is a `rounding`, and a rounding of distances from landmarks, of at most a hundredth of the
+        standard deviation of the landmarks' scores. Where large coefficients cancel, as at wide bandwidths,
+        float32 is not accurate enough.
         """
         single, double = replace(self, single=True), replace(self, single=False)
         sizes = np.abs(self.coefficients)
@@ -160,33 +148,33 @@ class _Layout(NamedTuple):
     Attributes
     ----------
     center : ndarray of shape (d,)
-        The median landmark: with a common offset gone, scaling first and subtracting after costs no digits.
+        The median landmark. Without a common offset, scaling before subtracting loses no digits.
     scale : ndarray of shape (d,)
         One over `UNIT` bandwidths.
     landmarks : ndarray of shape (groups, d, lanes)
-        Those with a coefficient.
+        Those with a nonzero coefficient.
     coefficients : ndarray of shape (groups * lanes,)
-    silent : ndarray of shape (groups, d, lanes)
-        The landmarks without. They count for far distances only.
+    unweighted : ndarray of shape (groups, d, lanes)
+        The landmarks with a coefficient of zero: only the far field depends on them.
     n_nearest : int
-        To how many landmarks distances are averaged.
+        How many distances to landmarks are averaged.
     """
 
     center: Floats
     scale: Floats
     landmarks: NDArray[Any]
     coefficients: NDArray[Any]
-    silent: NDArray[Any]
+    unweighted: NDArray[Any]
     n_nearest: int
 
 
 def _middle(rows: Floats) -> Floats:
     """Return the upper median of every column, some columns at a time."""
-    found = np.empty(rows.shape[1])
+    medians = np.empty(rows.shape[1])
     for begin in range(0, rows.shape[1], _SORTED):
         some = slice(begin, begin + _SORTED)
-        found[some] = np.sort(rows[:, some], axis=0)[len(rows) // 2]  # np.median takes three times as long
-    return found
+        medians[some] = np.sort(rows[:, some], axis=0)[len(rows) // 2]  # np.median takes three times as long
+    return medians
 
 
 def _lay_out(landmarks: Floats, coefficients: Floats, widths: Floats, dtype: Any) -> _Layout:
@@ -198,9 +186,9 @@ def _lay_out(landmarks: Floats, coefficients: Floats, widths: Floats, dtype: Any
         scaled = landmarks - center
         scaled *= scale
         np.clip(scaled, -farthest, farthest, out=scaled)
-    heard = coefficients != 0
-    groups = in_groups(scaled[heard], dtype)
+    weighted = coefficients != 0
+    groups = in_groups(scaled[weighted], dtype)
     padded = np.zeros(groups.shape[0] * groups.shape[2], dtype=dtype)
-    padded[: np.count_nonzero(heard)] = coefficients[heard]
-    silent = in_groups(scaled[~heard], dtype)
-    return _Layout(center, scale, groups, padded, silent, min(NEAREST, len(landmarks)))
+    padded[: np.count_nonzero(weighted)] = coefficients[weighted]
+    unweighted = in_groups(scaled[~weighted], dtype)
+    return _Layout(center, scale, groups, padded, unweighted, min(NEAREST, len(landmarks)))

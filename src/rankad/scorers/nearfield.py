@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.threads import cached_property
-from rankad._loops.simd import ABREAST, NEAR, in_groups, lanes, near_distances, nearest_hubs
+from rankad._loops.nearest import ABREAST, NEAR, near_distances, nearest_hubs
+from rankad._loops.vectors import in_groups, lanes
 
 __all__ = ["NearField"]
 

@@ -17,23 +17,24 @@ from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_range
 from rankad._base.scratch import Scratch
 from rankad._loops.cache import compiled
-from rankad._loops.simd import in_groups, nearest_hubs
-from rankad._loops.wide import WIDE, Placed, squared_distances
+from rankad._loops.nearest import nearest_hubs
+from rankad._loops.vectors import in_groups
+from rankad._loops.wide import WIDE, squared_distances
 
 __all__ = ["KernelFeatures", "KernelMap", "choose_landmarks", "rbf_kernel"]
 
 # The landmarks' kernel matrix, whose diagonal is one, is factorized until no more than this is left of it.
 TOLERANCE = 1e-8
-# A kernel value below exp(-46), about 1e-20, counts as zero: sums cannot see it, but arithmetic on numbers so
-# small, and on their products, is many times slower.
+# Kernel values below exp(-46), about 1e-20, are set to zero: they do not change sums, and arithmetic on their
+# products, which are subnormal, is many times slower.
 NEGLIGIBLE = 46.0
-# Triangular systems are solved for so many unknowns at a time.
+# Triangular systems are solved in blocks of so many unknowns.
 _BLOCK = 64
 # Less than one by more than rounding.
 _NEARLY = 1 - 1e-9
 _FIRST_COLUMNS = 16
-# k-means ends after so many rounds, or once centres have moved by so little: the sum of their squared shifts,
-# over the variance of a column.
+# k-means stops after so many rounds, or when the sum of the centres' squared shifts, over the mean variance
+# of the columns, is at most this.
 _K_MEANS_ROUNDS, _K_MEANS_SHIFT = 5, 1e-3
 
 
@@ -46,14 +47,13 @@ def choose_landmarks(
     ----------
     rows : ndarray of shape (n, d)
     n_landmarks : int
-        How many; where there are no more distinct rows than that, those are the landmarks.
+        How many; if there are no more distinct rows than that, these are the landmarks.
     method : {"kmeans", "random"}
         Centres of k-means, or rows drawn at random.
     seed : int
-        For the drawing and for the start of k-means.
     names : ndarray of int, shape (n,), optional
-        Which of more rows these are; 0, 1 and so on by default. What is drawn for a row goes by its name, so
-        that nearly the same rows have nearly the same landmarks.
+        A number that identifies each row among more rows; its position by default. The random numbers of a
+        row depend on it, so that nearly the same rows have nearly the same landmarks.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def choose_landmarks(
         raise ValueError(
             f"names must be {len(rows)} integers, one for each row, got shape {named.shape} of {named.dtype}."
         )
-    # Sorting all rows takes long. Mostly a few tell that there are more distinct ones than landmarks.
+    # Sorting all rows is slow. Mostly the first few show that there are more distinct ones than landmarks.
     if method == "random" or len(_distinct(rows[: 2 * n_landmarks])[0]) <= n_landmarks:
         distinct, first = _distinct(rows)
         if len(distinct) <= n_landmarks:
@@ -81,9 +81,9 @@ def choose_landmarks(
 
 
 def _distinct(rows: Floats) -> tuple[Floats, Ints]:
-    """Return the distinct rows, in the order of their numbers, and where each is first."""
+    """Return the distinct rows, sorted, and where each comes first."""
     if rows.shape[1] > _FIRST_COLUMNS:
-        # Mostly a few columns tell all rows apart, and order them; to compare all columns takes long.
+        # Mostly a few columns distinguish all rows; comparing all columns is slow.
         first = np.unique(rows[:, :_FIRST_COLUMNS], axis=0, return_index=True)[1]
         if len(first) == len(rows):
             return rows[first], first
@@ -91,7 +91,7 @@ def _distinct(rows: Floats) -> tuple[Floats, Ints]:
 
 
 def _k_means(rows: Floats, centers: Floats) -> Floats:
-    """Move centres to the means of the rows nearest to them, a few times; one without rows stays."""
+    """Move centres to the means of their nearest rows, a few times; a centre without rows stays."""
     enough = _K_MEANS_SHIFT * float(rows.var(axis=0).mean())
     nearest = np.full(len(rows), -1)
     for _ in range(_K_MEANS_ROUNDS):
@@ -107,40 +107,40 @@ def _k_means(rows: Floats, centers: Floats) -> Floats:
 
 
 def _nearest_centers(rows: Floats, centers: Floats) -> Ints:
-    """Name the nearest centre of every row, the first of several."""
+    """Return the index of the nearest centre of every row, the first of equally near ones."""
     n, d = rows.shape
     if d > WIDE:
         return np.asarray(squared_distances(rows, centers).argmin(axis=1))
-    names = np.empty((n, 1), dtype=np.int64)
-    nearest_hubs(rows, np.zeros(d), np.ones(d), in_groups(centers, np.float64), names)
-    return names[:, 0]
+    nearest = np.empty((n, 1), dtype=np.int64)
+    nearest_hubs(rows, np.zeros(d), np.ones(d), in_groups(centers, np.float64), nearest)
+    return nearest[:, 0]
 
 
 @compiled
 def _means(rows, nearest, centers):  # type: ignore[no-untyped-def]
-    """Return the means of the rows nearest to each centre; the centre itself where there are none."""
-    means, many = np.zeros_like(centers), np.zeros(centers.shape[0])
+    """Return the means of the rows nearest to each centre; the centre itself if there are none."""
+    means, counts = np.zeros_like(centers), np.zeros(centers.shape[0])
     for row in range(rows.shape[0]):
-        many[nearest[row]] += 1.0
+        counts[nearest[row]] += 1.0
         for column in range(rows.shape[1]):
             means[nearest[row], column] += rows[row, column]
     for center in range(centers.shape[0]):
         for column in range(rows.shape[1]):
-            if many[center]:
-                means[center, column] /= many[center]
+            if counts[center]:
+                means[center, column] /= counts[center]
             else:
                 means[center, column] = centers[center, column]
     return means
 
 
-def _keys(seed: int, many: int) -> NDArray[np.uint64]:
-    """Return the keys of as many drawings of lots."""
-    return np.random.default_rng(seed).integers(2**64, size=many, dtype=np.uint64)
+def _keys(seed: int, n: int) -> NDArray[np.uint64]:
+    """Return the keys of n streams of random numbers."""
+    return np.random.default_rng(seed).integers(2**64, size=n, dtype=np.uint64)
 
 
 @compiled
 def _lot(key, name):  # type: ignore[no-untyped-def]
-    """Draw from (0, 1) what belongs to a name: by SplitMix64 from the key on, its number ``name``."""
+    """Return number ``name`` of the stream of a key, in (0, 1), by SplitMix64."""
     bits = key + np.uint64(name + 1) * np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -150,7 +150,7 @@ def _lot(key, name):  # type: ignore[no-untyped-def]
 
 @compiled
 def _lots(key, names):  # type: ignore[no-untyped-def]
-    """Draw for all names."""
+    """Return `_lot` for all names."""
     lots = np.empty(names.shape[0])
     for i in range(names.shape[0]):
         lots[i] = _lot(key, names[i])
@@ -160,31 +160,22 @@ def _lots(key, names):  # type: ignore[no-untyped-def]
 def _spread_out(rows: Floats, names: Ints, keys: NDArray[np.uint64]) -> Ints:
     """Choose one row per key: k-means++ with one trial a centre.
 
-    Each is drawn with probability proportional to the squared distance to those before it. A row that is not
-    chosen may be taken away and changes nothing.
+    Each is drawn with probability proportional to the squared distance to those before it. Leaving out a row
+    that is not chosen does not change the choice.
     """
-    if rows.shape[1] <= WIDE:
-        return np.asarray(_spread_columns(np.ascontiguousarray(rows.T), names, keys))
-    nearest, everyone = np.full(len(rows), np.inf), np.arange(len(rows))
-    chosen = np.empty(len(keys), dtype=np.int64)
-    placed = Placed.of(rows)
-    for step, key in enumerate(keys):
-        chosen[step] = _draw_or_any(key, names, nearest, step == 0)
-        nearer = everyone if placed is None else placed[0].within(chosen[step], nearest)
-        _come_nearer(rows, nearer, chosen[step], nearest)
-    return chosen
+    return np.asarray(_spread_columns(np.ascontiguousarray(rows.T), names, keys))
 
 
 @compiled
 def _draw(key, names, weights):  # type: ignore[no-untyped-def]
-    """Choose a row with probability proportional to its weight; -1 where there is no weight.
+    """Choose a row with probability proportional to its weight; -1 if all weights are zero.
 
-    A race of exponential variates: row i arrives after ``-log(lot) / weight``, and the first one is chosen.
+    A race of exponential variates: row i arrives after ``-log(lot) / weight``, and the first is chosen.
     """
     chosen, fastest, top = -1, 0.0, weights.max()
     lots = _lots(key, names)
     for row in range(weights.shape[0]):
-        # -log(lot) is no less than 1 - lot: mostly that is enough to know.
+        # -log(lot) is at least 1 - lot: mostly that decides.
         if weights[row] > fastest * (1.0 - lots[row]) * top * _NEARLY:
             weight = weights[row] / top
             speed = weight / -math.log(lots[row])
@@ -195,25 +186,14 @@ def _draw(key, names, weights):  # type: ignore[no-untyped-def]
 
 @compiled
 def _draw_or_any(key, names, weights, first):  # type: ignore[no-untyped-def]
-    """Choose like `_draw`; each row alike for the first, and where all rows are at one place."""
+    """Choose like `_draw`, but uniformly for the first, and where all weights are zero."""
     chosen = -1 if first else _draw(key, names, weights)
     return chosen if chosen >= 0 else _draw(key, names, np.ones_like(weights))
 
 
 @compiled
-def _come_nearer(rows, which, center, nearest):  # type: ignore[no-untyped-def]
-    """Lower the squared distances of some rows to what is nearest where the centre is nearer."""
-    for row in which:
-        squared = 0.0
-        for column in range(rows.shape[1]):
-            gap = rows[row, column] - rows[center, column]
-            squared += gap * gap
-        nearest[row] = min(nearest[row], squared)
-
-
-@compiled
 def _spread_columns(columns, names, keys):  # type: ignore[no-untyped-def]
-    """Do the work of `_spread_out` for few columns, one after another: rows in a line, for vector units."""
+    """Do the work of `_spread_out` column by column: rows in a line, for vector units."""
     n = columns.shape[1]
     chosen = np.empty(keys.shape[0], dtype=np.int64)
     nearest, squared = np.full(n, np.inf), np.empty(n)
@@ -246,7 +226,7 @@ def rbf_kernel(rows: Floats, landmarks: Floats, sigma: float) -> Floats:
 
 
 def _exponentiate(squared: Floats, which: Ints, sigma: float, out: Floats) -> Floats:
-    """Fill in the kernel values of some rows of squared distances, and return them."""
+    """Fill in the kernel values of the rows `which` of squared distances, and return them."""
     if not (math.isfinite(sigma) and sigma > 0):
         raise ValueError(f"sigma must be finite and > 0, got {sigma!r}.")
     _exponents(squared, which, float(sigma), out)
@@ -255,7 +235,7 @@ def _exponentiate(squared: Floats, which: Ints, sigma: float, out: Floats) -> Fl
 
 @compiled(error_model="numpy")
 def _exponents(squared, which, sigma, out):  # type: ignore[no-untyped-def]
-    """Fill in ``-q / sigma^2``; minus infinity where the kernel is as good as zero."""
+    """Fill in ``-q / sigma^2``; minus infinity where the kernel is set to zero."""
     for at in range(which.shape[0]):
         row, own = squared[which[at]], out[at]
         for column in range(squared.shape[1]):
@@ -264,7 +244,7 @@ def _exponents(squared, which, sigma, out):  # type: ignore[no-untyped-def]
 
 
 class KernelFeatures(NamedTuple):
-    """Features whose inner products are the kernel's, seen through the landmarks.
+    """Features whose inner products approximate the kernel, by the landmarks (Nystroem).
 
     Attributes
     ----------
@@ -273,8 +253,8 @@ class KernelFeatures(NamedTuple):
     factor : ndarray of shape (r, r)
         ``L``, lower triangular, with ``L L' = K_rr``.
     chosen : ndarray of int, shape (r,)
-        The landmarks needed: the others are combinations of them, to `TOLERANCE`. At wide bandwidths these
-        are few.
+        The landmarks that are needed: the others are combinations of these, to `TOLERANCE`. At wide
+        bandwidths they are few.
     n_landmarks : int
     """
 
@@ -284,7 +264,7 @@ class KernelFeatures(NamedTuple):
     n_landmarks: int
 
     def coefficients(self, weights: Floats) -> Floats:
-        """Turn weights of the features into coefficients ``a`` of the landmarks, zero where not needed."""
+        """Return the coefficients ``a`` of the landmarks for weights of the features."""
         out = np.zeros(self.n_landmarks)
         out[self.chosen] = linalg.solve_triangular(
             self.factor, weights, lower=True, trans=1, check_finite=False
@@ -293,7 +273,7 @@ class KernelFeatures(NamedTuple):
 
 
 class KernelMap:
-    """Rows and landmarks, ready for any bandwidth: distances are computed once.
+    """Squared distances of rows and landmarks, computed once for all bandwidths.
 
     Parameters
     ----------
@@ -307,14 +287,11 @@ class KernelMap:
         self._among = squared_distances(landmarks, landmarks)
 
     def features(self, sigma: float, scratch: Scratch | None = None) -> KernelFeatures:
-        """Return the features of the rows at bandwidth `sigma`.
-
-        With a `scratch` they are good until it is used for others.
-        """
+        """Return the features of the rows at bandwidth `sigma`; `scratch` holds them until its next use."""
         scratch, (s, n) = scratch or Scratch(), self._between.shape
         among = _exponentiate(self._among, np.arange(s), sigma, scratch.empty("among", (s, s))).T
-        found, pivots, rank, _ = dpstrf(among, tol=TOLERANCE, lower=1, overwrite_a=True)
-        factor = np.tril(found[:rank, :rank])
+        factored, pivots, rank, _ = dpstrf(among, tol=TOLERANCE, lower=1, overwrite_a=True)
+        factor = np.tril(factored[:rank, :rank])
         chosen = pivots[:rank].astype(np.int64) - 1
         between = _exponentiate(self._between, chosen, sigma, scratch.empty("between", (rank, n)))
         columns = scratch.empty("features", (rank, n))
@@ -323,10 +300,10 @@ class KernelMap:
 
 
 def _unmix(columns: Floats, factor: Floats, out: Floats, part: Floats) -> None:
-    """Fill in ``L^-1 columns``, for a lower triangular L.
+    """Fill in ``L^-1 columns`` for a lower triangular L; `part` is overwritten.
 
-    By blocks, whose own triangles are inverted: all that is left are products of matrices, which take less
-    time than SciPy's solver and, unlike it, let other threads run. What is in `part` is lost.
+    By blocks whose triangles are inverted: the rest are matrix products, which are faster than SciPy's solver
+    and, unlike it, release the GIL.
     """
     for begin in range(0, len(factor), _BLOCK):
         block = slice(begin, min(begin + _BLOCK, len(factor)))

@@ -19,7 +19,8 @@ from rankad._base.arrays import Bools, Floats, Ints
 from rankad._base.checks import check_range
 from rankad._base.threads import in_blocks, n_threads
 from rankad._loops.cache import compiled
-from rankad._loops.simd import in_groups, scan
+from rankad._loops.nearest import scan
+from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, nearest_wide
 
 __all__ = [

@@ -4,7 +4,7 @@ Solves the paper's equation (eq:ranksvm_standard) over ``w`` in ``f = Z w``::
 
     F(w) = |w|^2 / 2 + C * loss(Z w)
 
-where the rows of ``Z`` are kernel features (`kernels.KernelMap`). The solver sees a loss and products
+where the rows of ``Z`` are kernel features (`kernels.KernelMap`). The solver needs a loss and products
 with ``Z``, never the rows themselves.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -22,43 +22,40 @@ from rankad._base.arrays import Floats, Singles
 from rankad._base.scratch import Scratch
 from rankad._loops.cache import compiled
 
-__all__ = ["RankSVMSolution", "solve_path", "solve_ranksvm"]
+if TYPE_CHECKING:
+    from rankad.stages.pairloss import PairLoss, PairLossAt
 
-# Up to this many features the Newton system is formed and factorized; above it, conjugate gradients go first.
-DENSE_LIMIT = 1_000
-# How closely conjugate gradients solve the Newton system: as a rule, and before they may say it is the end.
+__all__ = ["RankSVMSolution", "SolverLimits", "solve_path", "solve_ranksvm"]
+
+# How closely conjugate gradients solve the Newton system: usually, and before they may end the search.
 _ACCURACIES = (1e-2, 1e-8)
-_MAX_CG_STEPS = 50
 # The line search ends when the slope has fallen to this share of what it was.
 _SLOPE_LEFT = 0.1
 _MAX_LINE_STEPS = 30
-# Where Newton's decrement was below the first share of the length of w, and is below the second by the last
-# Hessian, that one serves once more.
-_NEAR = (0.05, 3e-3)
-# Copying some rows takes less time than multiplying them all where they are no more than this share.
+# Copying some rows takes less time than multiplying all of them up to this share.
 _FEW = 0.75
-# With a curvature above this in any feature, single precision may lose the identity that is added to it.
-_SINGLE_LIMIT = 1e6
 # Rows whose features are rounded together: what is written of them stays in the cache.
 _TOGETHER = 16
-# Features below this are nothing beside those of order one, but their products would be subnormal, and slow.
+# Smaller features are zero in single precision: their products would be subnormal numbers, which are slow.
 _SINGLE_ZERO = np.float32(1e-12)
 
 
-class LossAt(Protocol):
-    """What the solver needs of a loss at one point."""
+class SolverLimits(NamedTuple):
+    """Where the solver changes its method; solutions differ within the tolerance only."""
 
-    @property
-    def value(self) -> float: ...
-    @property
-    def gradient(self) -> Floats: ...
-    def hessian_product(self, vectors: Any, out: Any = None) -> Any: ...
+    # Up to this many features the Newton system is factorized; above it, conjugate gradients are tried first.
+    dense: int = 1_000
+    # Steps of conjugate gradients before the system is factorized after all.
+    cg_steps: int = 50
+    # With a curvature above this in any feature, the Hessian is formed in double precision: single precision
+    # may lose the identity that is added to it.
+    single: float = 1e6
+    # The last Hessian is used once more where Newton's decrement was below the first share of the length of
+    # w, and is below the second by that Hessian.
+    reuse: tuple[float, float] = (0.05, 3e-3)
 
 
-class Loss(Protocol):
-    """A convex loss of scores."""
-
-    def at(self, scores: Floats, /) -> LossAt: ...
+_DEFAULT_LIMITS = SolverLimits()
 
 
 class RankSVMSolution(NamedTuple):
@@ -91,49 +88,64 @@ class RankSVMSolution(NamedTuple):
     converged: bool
 
 
-def solve_ranksvm(
+def solve_ranksvm(features: Floats, loss: PairLoss, C: float, **options: Any) -> RankSVMSolution:
+    """Minimize ``|w|^2 / 2 + C * loss(Z w)`` for one C; `options` are those of `solve_path`."""
+    return next(solve_path(features, loss, [C], **options))
+
+
+def solve_path(
     features: Floats,
-    loss: Loss,
-    C: float,
+    loss: PairLoss,
+    Cs: Iterable[float],
+    scratch: Scratch | None = None,
     *,
     start: Floats | None = None,
     tol: float = 1e-4,
     max_iter: int = 200,
-    _newton: _Newton | None = None,
-) -> RankSVMSolution:
-    """Minimize ``|w|^2 / 2 + C * loss(Z w)``.
+    limits: SolverLimits = _DEFAULT_LIMITS,
+) -> Iterator[RankSVMSolution]:
+    """Yield the minimizer for each C in turn, each started from the one before (ascending C is best).
 
     The Hessian is at least the identity, so Newton's decrement ``lambda`` bounds the length of the Newton
-    step. The solver stops when ``lambda <= tol * |w|``: a rule free of the scale of ``C`` and of the number
-    of pairs. (A tolerance relative to the first gradient stops too early when ``C`` is large.)
+    step. The solver stops when ``lambda <= tol * |w|``: a rule that does not depend on the scale of ``C`` or
+    on the number of pairs. (A tolerance relative to the first gradient stops too early when ``C`` is large.)
 
     Parameters
     ----------
     features : ndarray of shape (n, s)
         ``Z``.
-    loss : object with ``at(scores)``
-        Such as `rankad.stages.pairloss.PairLoss`.
-    C : float
+    loss : PairLoss
+    Cs : iterable of float
         The weight of one pair, as in the paper.
+    scratch : Scratch, optional
+        Memory to use again.
     start : ndarray of shape (s,), optional
-        Where to start, such as the solution at a smaller C; zero otherwise.
+        Where to start; zero by default.
     tol : float
         See above.
     max_iter : int
-        Newton steps at most; `RankSVMSolution.converged` says whether they sufficed.
+        Maximum number of Newton steps; `RankSVMSolution.converged` tells whether they sufficed.
+    limits : SolverLimits
     """
+    newton = _Newton(features, limits, scratch)
+    for C in Cs:
+        solution = _minimize(newton, loss, C, start, tol, max_iter)
+        start = solution.weights
+        yield solution
+
+
+def _minimize(
+    newton: _Newton, loss: PairLoss, C: float, start: Floats | None, tol: float, max_iter: int
+) -> RankSVMSolution:
     if not (math.isfinite(C) and C > 0):
         raise ValueError(f"C must be finite and > 0, got {C!r}.")
-    newton = _newton or _Newton(features)
     newton.forget()
     Z = newton.Z
     w = np.zeros(Z.shape[1]) if start is None else np.array(start, dtype=np.float64)
     f = Z @ w
     at = loss.at(f)
     objective = 0.5 * float(w @ w) + C * at.value
-    decrement = math.inf
-    converged = False
-    n_iter = 0
+    converged, n_iter = False, 0
     while True:
         gradient = w + C * (Z.T @ at.gradient)
         # The Hessian is at least the identity, so the decrement is at most the gradient's length.
@@ -161,45 +173,35 @@ def solve_ranksvm(
     return RankSVMSolution(w, f, objective, at.value, decrement, n_iter, converged)
 
 
-def solve_path(
-    features: Floats, loss: Loss, Cs: Iterable[float], scratch: Scratch | None = None, **options: float | int
-) -> Iterator[RankSVMSolution]:
-    """Yield the solution for each C in turn, each started from the one before (ascending C is best)."""
-    start: Floats | None = None
-    newton = _Newton(features, scratch)
-    for C in Cs:
-        solution = solve_ranksvm(features, loss, C, start=start, _newton=newton, **options)  # type: ignore[arg-type]
-        start = solution.weights
-        yield solution
-
-
 class _Newton:
     """Newton steps for some features, and what was learned about how best to find them.
 
-    Where H is large, conjugate gradients go first, until they take long. H is formed and factorized in single
-    precision, until that is too coarse. (A step needs no more: what it leads to is measured in double
-    precision, and so is when to stop.) Neither is tried again: along ascending C it gets harder.
+    Conjugate gradients are given up once they take long, and single precision once it is too coarse. (A step
+    needs no more: its result, and when to stop, are computed in double precision.) Neither is tried again:
+    along ascending C it gets harder.
     """
 
-    def __init__(self, features: Floats, scratch: Scratch | None = None) -> None:
+    def __init__(self, features: Floats, limits: SolverLimits, scratch: Scratch | None = None) -> None:
         scratch = scratch or Scratch()
-        self.Z = features
+        self.Z, self._limits = features, limits
         self._single = scratch.empty("single", features.shape, np.float32)
         self._product = scratch.empty("product", features.shape, np.float32)
         _round(np.ascontiguousarray(features.T), self._single)
-        self._conjugates = self.Z.shape[1] > DENSE_LIMIT
-        self._coarse = True
+        self._is_large = features.shape[1] > limits.dense
+        self._conjugates, self._coarse = self._is_large, True
         self.forget()
 
     def forget(self) -> None:
-        """Forget the last Hessian: C is another, or the place."""
+        """Forget the last Hessian, for another C or another start."""
         self._last: Any = None
         self._decrement = math.inf
 
-    def step(self, at: LossAt, C: float, gradient: Floats, length: float, tol: float) -> tuple[Floats, bool]:
+    def step(
+        self, at: PairLossAt, C: float, gradient: Floats, length: float, tol: float
+    ) -> tuple[Floats, bool]:
         """Return the step from w, whose length is given, and whether it is by the Hessian at w.
 
-        By that of another place one can go on, but not tell that this is the end.
+        A step by an earlier Hessian may go on, but may not end the search.
         """
         again = self._step_again(gradient, length)
         if again is not None:
@@ -208,45 +210,46 @@ class _Newton:
             step = self._step(at, C, gradient, accuracy)
             self._decrement = _decrement(gradient, step)
             # A loose solution may miss a soft direction: only a tight one may end the search.
-            if self.Z.shape[1] <= DENSE_LIMIT or self._decrement > tol * length:
+            if not self._is_large or self._decrement > tol * length:
                 break
         return step, True
 
     def _step_again(self, gradient: Floats, length: float) -> Floats | None:
-        """Solve by the last Hessian, once, where the end is near; None elsewhere.
+        """Solve by the last Hessian, once, near the end; None elsewhere.
 
-        There hardly a pair comes or goes: to find out the Hessian anew takes longer than one more step. (Not
-        where curvatures are so large that single precision does not do: there every pair counts.)
+        There hardly any pair becomes active or inactive, and a new Hessian takes longer than one more step.
+        (Not where curvatures need double precision: there every pair counts.)
         """
         last, self._last = self._last, None
-        if last is None or self._decrement > _NEAR[0] * length or not self._coarse:
+        before, now = self._limits.reuse
+        if last is None or self._decrement > before * length or not self._coarse:
             return None
-        step = self._solve(last, gradient)
-        return step if _decrement(gradient, step) <= _NEAR[1] * length else None
+        step = _solve_factored(last, gradient)
+        return step if _decrement(gradient, step) <= now * length else None
 
-    def _step(self, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
+    def _step(self, at: PairLossAt, C: float, gradient: Floats, accuracy: float) -> Floats:
         """Solve ``H step = -gradient``."""
         if self._conjugates:
-            step = _conjugate_gradients(self.Z, at, C, gradient, accuracy)
+            step = _conjugate_gradients(self.Z, at, C, gradient, accuracy, self._limits.cg_steps)
             if step is not None:
                 return step
             self._conjugates = False
         self._last = self._factor(at, C)
-        return self._solve(self._last, gradient)
+        return _solve_factored(self._last, gradient)
 
-    @staticmethod
-    def _solve(factor: Any, gradient: Floats) -> Floats:
-        step = linalg.cho_solve(factor, gradient.astype(factor[0].dtype), check_finite=False)
-        return np.asarray(-step, dtype=np.float64)
-
-    def _factor(self, at: LossAt, C: float) -> Any:
+    def _factor(self, at: PairLossAt, C: float) -> Any:
         if self._coarse:
             hessian = _hessian(self._single, at, C, self._product)
-            if hessian.diagonal().max() <= _SINGLE_LIMIT:
+            if hessian.diagonal().max() <= self._limits.single:
                 with suppress(linalg.LinAlgError):
                     return linalg.cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
             self._coarse = False
         return linalg.cho_factor(_hessian(self.Z, at, C), lower=True, overwrite_a=True, check_finite=False)
+
+
+def _solve_factored(factor: Any, gradient: Floats) -> Floats:
+    step = linalg.cho_solve(factor, gradient.astype(factor[0].dtype), check_finite=False)
+    return np.asarray(-step, dtype=np.float64)
 
 
 def _decrement(gradient: Floats, step: Floats) -> float:
@@ -254,11 +257,11 @@ def _decrement(gradient: Floats, step: Floats) -> float:
     return math.sqrt(max(0.0, -float(gradient @ step)))
 
 
-def _hessian(Z: Floats | Singles, at: LossAt, C: float, out: Singles | None = None) -> Floats | Singles:
-    """Return the lower triangle of ``I + C Z' loss'' Z``; what is above it means nothing."""
+def _hessian(Z: Floats | Singles, at: PairLossAt, C: float, out: Singles | None = None) -> Floats | Singles:
+    """Return the lower triangle of ``I + C Z' loss'' Z``; the upper one is undefined."""
     product = at.hessian_product(Z, out)
-    # Rows whose pairs are all in order have no part in the Hessian; where C is large, those are most.
-    active = np.flatnonzero(_any_in(product))
+    # Rows without active pairs do not contribute; where C is large, those are most.
+    active = np.flatnonzero(_any_nonzero(product))
     few = active.size < _FEW * len(Z)
     hessian = _lower_product(Z[active], product[active]) if few else _lower_product(Z, product)
     hessian *= C
@@ -268,7 +271,7 @@ def _hessian(Z: Floats | Singles, at: LossAt, C: float, out: Singles | None = No
 
 @compiled
 def _round(columns, out):  # type: ignore[no-untyped-def]
-    """Fill in features row by row in single precision, zero where they are next to nothing."""
+    """Fill in features row by row in single precision, the smallest as zero."""
     s, n = columns.shape
     for begin in range(0, n, _TOGETHER):
         for column in range(s):
@@ -278,19 +281,19 @@ def _round(columns, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _any_in(product):  # type: ignore[no-untyped-def]
-    """Tell of every row whether it holds a number other than zero; most do at once."""
-    found = np.zeros(product.shape[0], dtype=np.bool_)
+def _any_nonzero(product):  # type: ignore[no-untyped-def]
+    """Return ``product.any(axis=1)``, without reading on after the first number that is not zero."""
+    nonzero = np.zeros(product.shape[0], dtype=np.bool_)
     for row in range(product.shape[0]):
         for column in range(product.shape[1]):
             if product[row, column] != 0:
-                found[row] = True
+                nonzero[row] = True
                 break
-    return found
+    return nonzero
 
 
 def _lower_product(left: Floats | Singles, right: Floats | Singles) -> Floats | Singles:
-    """Return the lower triangle of the symmetric ``left' right``; what is above it means nothing."""
+    """Return the lower triangle of the symmetric ``left' right``; the upper one is undefined."""
     s = left.shape[1]
     out = np.zeros((s, s), left.dtype)
     width = max(1, -(-s // 4))
@@ -299,14 +302,16 @@ def _lower_product(left: Floats | Singles, right: Floats | Singles) -> Floats | 
     return out
 
 
-def _conjugate_gradients(Z: Floats, at: LossAt, C: float, gradient: Floats, accuracy: float) -> Floats | None:
-    """Solve until the residual is `accuracy` times the gradient's length; None if that takes long."""
+def _conjugate_gradients(
+    Z: Floats, at: PairLossAt, C: float, gradient: Floats, accuracy: float, max_steps: int
+) -> Floats | None:
+    """Solve until the residual is `accuracy` times the gradient's length; None after `max_steps` steps."""
     step = np.zeros_like(gradient)
     residual = -gradient
     direction = residual.copy()
     rho = float(residual @ residual)
     target = accuracy * math.sqrt(rho)
-    for _ in range(_MAX_CG_STEPS):
+    for _ in range(max_steps):
         if math.sqrt(rho) <= target:
             return step
         product = direction + C * (Z.T @ at.hessian_product(Z @ direction))
@@ -325,18 +330,17 @@ def _line_search(
     f_step: Floats,
     objective: float,
     slope: float,
-    loss: Loss,
+    loss: PairLoss,
     C: float,
-) -> tuple[Floats, Floats, LossAt, float] | None:
+) -> tuple[Floats, Floats, PairLossAt, float] | None:
     """Go along the step to where the slope has all but vanished; None if nothing is gained.
 
     The objective is convex along the step, so its slope rises from a negative value: bracket its zero, then
-    close in by turns of false position and bisection. Most often the full step will do at once.
+    alternate between false position and bisection. Most often the full step is accepted at once.
     """
-    low, low_slope = 0.0, slope
-    high, high_slope = math.inf, math.nan
+    low, low_slope, high, high_slope = 0.0, slope, math.inf, math.nan
     length = 1.0
-    best: tuple[Floats, Floats, LossAt, float] | None = None
+    best: tuple[Floats, Floats, PairLossAt, float] | None = None
     for trial in range(_MAX_LINE_STEPS):
         w_new, f_new = w + length * step, f + length * f_step
         at = loss.at(f_new)

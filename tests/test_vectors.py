@@ -5,7 +5,8 @@ import pytest
 from numba import types
 from scipy.optimize import linprog
 
-from rankad._loops.simd import POLYNOMIAL, UNIT, in_groups, lanes
+from rankad._loops.kernel import UNIT
+from rankad._loops.vectors import POLYNOMIAL, in_groups, lanes
 
 # Degree, and how far off it may be.
 KINDS = [(types.float32, np.float32, 5, 1e-7), (types.float64, np.float64, 10, 4e-16)]
