@@ -21,7 +21,7 @@ from rankad._base.checks import check_unit
 from rankad._base.rows import is_plain, validate_rows
 from rankad.detectors.signature import with_advice
 from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
-from rankad.stages.copies import find_repeats, row_variates
+from rankad.stages.copies import Repeats, find_repeats, row_variates
 
 if TYPE_CHECKING:
     from rankad.report.result import Report
@@ -72,8 +72,10 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
     def _without_repeats(self, rows: Floats, least: int, stacklevel: int = 4) -> Ints:
         """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
-        repeats = find_repeats(rows)
-        n_left = len(rows) - len(repeats.copies)
+        return self._leave_out(find_repeats(rows), len(rows), least, stacklevel + 1)
+
+    def _leave_out(self, repeats: Repeats, n: int, least: int, stacklevel: int) -> Ints:
+        n_left = n - len(repeats.copies)
         if not repeats.copies.size:
             return repeats.copies
         if n_left < least:

@@ -14,7 +14,7 @@ from rankad.fitting.left_out import LeftOut
 from rankad.fitting.parts import MixturePlan, near_unit
 from rankad.fitting.plan import Plan
 from rankad.fitting.selecting import Chosen, choose
-from rankad.fitting.task import FitTask
+from rankad.fitting.task import FitTask, RowSource
 from rankad.model import RankModel
 from rankad.scorers.farfield import ColumnRanges
 from rankad.scorers.fusion import FusedScorer, Units, fuse, units_of
@@ -43,7 +43,7 @@ class Fitted(NamedTuple):
     ----------
     model : RankModel
     calibrating_rows : ndarray of int
-        Which row each of the model's nominal scores is of.
+        Which row each of the model's nominal scores is of; empty for a `RowSource`.
     left_out : ndarray of shape (n_training,) or None
         The scores of training rows by models made without them; None for ranks in sample, where very many
         rows have a reference (which folds have not), and where nobody asked for them.
@@ -67,7 +67,7 @@ class _Scoring(NamedTuple):
 
 def fit_model(
     plan: Plan,
-    rows: Floats,
+    rows: Floats | RowSource,
     calibration: str,
     entropy: Ints,
     *,
@@ -79,7 +79,7 @@ def fit_model(
     Parameters
     ----------
     plan : Plan
-    rows : ndarray of shape (n, d)
+    rows : ndarray of shape (n, d) or RowSource
     calibration : {"cross-fit", "split", "in-sample"}
     entropy : ndarray of int
         The seed.
@@ -102,8 +102,13 @@ def fit_model(
         scores, converged = left_out.by_kernel()
         scoring = scoring._replace(left_out=scores, converged=converged)
     scorer, doubt, calibrating = scoring.scorer, None, []
-    if len(task.free):
-        calibrating.append(scorer.score(task.free, n_jobs=plan.n_jobs))
+    free = task.drawn.free
+    if len(free):
+        calibrating.append(
+            scorer.score(rows[free], n_jobs=plan.n_jobs)
+            if isinstance(rows, np.ndarray)
+            else rows.score(free, scorer)
+        )
     if calibration == "in-sample" or task.cross_fits:
         own = scorer.score(task.rows, n_jobs=plan.n_jobs)
         if task.cross_fits:
@@ -137,7 +142,10 @@ def fit_model(
         repeated_rows=np.empty(0, dtype=np.int64),
         nominal_rows=task.rows,
     )
-    which = np.concatenate([task.drawn.free, task.drawn.training])[: scores.size]
+    if not isinstance(rows, np.ndarray):
+        # Scores of rows elsewhere come in any order.
+        return Fitted(model, np.empty(0, dtype=np.int64), scoring.left_out, doubt)
+    which = np.concatenate([free, task.drawn.training])[: scores.size]
     return Fitted(model, which[np.argsort(scores, kind="stable")], scoring.left_out, doubt)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,9 +18,28 @@ from rankad.stages.ranks import auto_neighbors
 from rankad.stages.scaling import alike_in_spread
 from rankad.stages.selection import folds
 
-__all__ = ["DrawnRows", "FitTask", "n_selection_folds"]
+if TYPE_CHECKING:
+    from rankad.scorers.fusion import FusedScorer
+
+__all__ = ["DrawnRows", "FitTask", "RowSource", "n_selection_folds"]
 
 T = TypeVar("T")
+
+
+class RowSource(Protocol):
+    """Rows that are stored elsewhere: a fit takes a few and has the others scored there."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, which: Ints) -> Floats:
+        """Return some of the rows, in the order asked for."""
+
+    def score(self, which: Ints, scorer: FusedScorer) -> Floats:
+        """Return the scores of some of the rows, in any order."""
 
 
 class DrawnRows(NamedTuple):
@@ -44,8 +63,6 @@ class FitTask:
         The rows that train.
     reference : ndarray of shape (n_reference, d) or None
         Rows that rank them; None where training rows rank one another.
-    free : ndarray of shape (n_free, d)
-        Rows that only calibrate.
     scalings : tuple of str or None
         The candidates, the plainest first.
     recipe : Recipe
@@ -58,7 +75,6 @@ class FitTask:
     drawn: DrawnRows
     rows: Floats
     reference: Floats | None
-    free: Floats
     scalings: tuple[str | None, ...]
     recipe: Recipe
     train_seed: np.random.SeedSequence
@@ -68,7 +84,13 @@ class FitTask:
 
     @classmethod
     def of(
-        cls, plan: Plan, rows: Floats, calibration: str, entropy: Ints, *, always_alike: bool = False
+        cls,
+        plan: Plan,
+        rows: Floats | RowSource,
+        calibration: str,
+        entropy: Ints,
+        *,
+        always_alike: bool = False,
     ) -> FitTask:
         """Draw which rows train; the same rows whatever the seed where `always_alike`."""
         seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
@@ -88,7 +110,6 @@ class FitTask:
             drawn,
             training,
             rows[drawn.reference] if n_reference else None,
-            rows[drawn.free],
             tuple(sorted(plan.scalings, key=lambda scaling: (scaling is None) != alike)),
             Recipe(
                 _neighbors(plan, calibration, n_training),
@@ -110,7 +131,7 @@ class FitTask:
     @property
     def cross_fits(self) -> bool:
         """Cross-fitting is for when there are fewer free rows than training rows."""
-        return self.calibration == "cross-fit" and len(self.free) < len(self.rows)
+        return self.calibration == "cross-fit" and len(self.drawn.free) < len(self.rows)
 
     @property
     def is_very_wide(self) -> bool:
