@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankad.cli.options import (
+    Address,
     AsJson,
     Category,
     DayFirst,
@@ -18,6 +19,7 @@ from rankad.cli.options import (
     Delimiter,
     Drop,
     Encoding,
+    Engine,
     Format,
     Ids,
     Jobs,
@@ -81,6 +83,8 @@ def fit(
         typer.Option("--without-rows", help="Keep no rows in the file: no explanations, no near field."),
     ] = False,
     jobs: Jobs = None,
+    engine: Engine = None,
+    address: Address = None,
     format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -97,6 +101,7 @@ def fit(
     """
     from rankad import RankAD
     from rankad._base.progress import told_to
+    from rankad.cli.engines import columns_of, fit_by_engine
     from rankad.cli.learning import read_whole
     from rankad.cli.screen import metered
     from rankad.modelfile import read_card
@@ -107,7 +112,12 @@ def fit(
     share = checked_share(trim)
     begun = time.monotonic()
     with metered(quiet) as meter:
-        read = read_whole(table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet)
+        if engine is None:
+            read = read_whole(
+                table, meter, format=format, delimiter=delimiter, encoding=encoding, sheet=sheet
+            )
+        else:
+            read = columns_of(table)
         n_rows = read.frame.height
         detector = read.detector(
             # A near field is made of rows.
@@ -124,11 +134,14 @@ def fit(
         )
         meter.begin("Learning")
         with told_to(meter.step), of_table("standard input" if table == "-" else table):
-            learned = detector._learn(read.rows)
-            # Text takes far more memory than the numbers that were read from it.
-            del read
-            detector._fit_learned(learned)
-            del learned
+            if engine is not None:
+                detector, n_rows = fit_by_engine(detector, table, engine, address)
+            else:
+                learned = detector._learn(read.rows)
+                # Text takes far more memory than the numbers that were read from it.
+                del read
+                detector._fit_learned(learned)
+                del learned
         # How it was fitted here is nothing the model should remember.
         detector.detector_.n_jobs = None
         meter.begin("Saving")

@@ -12,6 +12,7 @@ import typer
 from rankad._base.files import check_output, is_stream
 
 __all__ = [
+    "Address",
     "Alpha",
     "AsJson",
     "Category",
@@ -21,6 +22,7 @@ __all__ = [
     "DiscoveryRate",
     "Drop",
     "Encoding",
+    "Engine",
     "Format",
     "Ids",
     "Jobs",
@@ -36,6 +38,7 @@ __all__ = [
     "Verbose",
     "check_file",
     "check_rates",
+    "checked_engine",
     "checked_rate",
     "checked_share",
 ]
@@ -60,6 +63,13 @@ def checked_share(value: str) -> float | str:
             param_hint="--trim",
         )
     return share
+
+
+def checked_engine(value: str | None) -> str | None:
+    """Return the name of an engine, or None; anything else is a misuse."""
+    if value not in (None, "local", "dask", "spark"):
+        raise typer.BadParameter(f"{value!r} is none of local, dask and spark")
+    return value
 
 
 def check_rates(table: str, alpha: float | None, fdr: float | None) -> None:
@@ -222,3 +232,22 @@ MinCount = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same model.")]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        callback=checked_engine,
+        metavar="NAME",
+        help="local, dask or spark: TABLE is a Parquet file, folder or URL (s3://...) that need not fit in "
+        "memory. [default: none, TABLE is a file of any format]",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="URL",
+        help="With --engine: Dask's scheduler (tcp://host:8786) or Spark's master (spark://host:7077, "
+        "sc://host). [default: a cluster of this machine's cores]",
+    ),
+]

@@ -10,10 +10,12 @@ import typer
 
 from rankad._base.files import is_stream
 from rankad.cli.options import (
+    Address,
     Alpha,
     Delimiter,
     DiscoveryRate,
     Encoding,
+    Engine,
     Format,
     Jobs,
     Model,
@@ -82,6 +84,8 @@ def score(
         ),
     ] = False,
     jobs: Jobs = None,
+    engine: Engine = None,
+    address: Address = None,
     format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -99,6 +103,13 @@ def score(
     from rankad.cli.screen import metered, screen
     from rankad.scoring.files import ScorePlan, carry_out
 
+    if engine is not None:
+        from rankad.cli.engines import score_command
+
+        unknown = {"--fdr": fdr, "--alarms-only": alarms_only, "--sort": sort, "--reasons": reasons}
+        given = [name for name, value in {**unknown, "--resume": resume}.items() if value]
+        n_alarms = score_command(table, model, out, engine, address, alpha, prefix, given, as_json, quiet)
+        raise typer.Exit(_ALARMS if fail_on_alarm and n_alarms else 0)
     _check_use(table, model, out, alpha, fdr, sort=sort, resume=resume, as_json=as_json)
     # Rows are not poured over a terminal unless asked for.
     nowhere = out is None and (as_json or sys.stdout.isatty())

@@ -12,7 +12,16 @@ import pyarrow.compute as pc
 from rankad._base.arrays import Floats, Ints
 from rankad._base.rows import NotNumbersError
 
-__all__ = ["Block", "InProcess", "Layout", "Partitions", "Work", "parquet_partitions", "read_parquet_batches"]
+__all__ = [
+    "Block",
+    "InProcess",
+    "Layout",
+    "Partitions",
+    "Work",
+    "parquet_partitions",
+    "read_parquet_batches",
+    "write_parquet",
+]
 
 T = TypeVar("T")
 
@@ -68,7 +77,7 @@ def parquet_partitions(path: str) -> InProcess:
     path : str
         A file, a folder or a URL that fsspec knows, such as "s3://bucket/rows".
     """
-    files = _dataset(path).files
+    files = parquet_dataset(path).files
     return InProcess([_Reread(path, at) for at in range(len(files))])
 
 
@@ -77,24 +86,49 @@ class _Reread(NamedTuple):
     at: int
 
     def __call__(self) -> Iterator[pa.RecordBatch]:
-        fragments = list(_dataset(self.path).get_fragments())
+        fragments = list(parquet_dataset(self.path).get_fragments())
         return iter(fragments[self.at].to_batches(batch_size=_BATCH_ROWS, batch_readahead=1))
 
 
 def read_parquet_batches(path: str) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file, folder or URL batch by batch."""
-    return iter(_dataset(path).to_batches(batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1))
+    return iter(
+        parquet_dataset(path).to_batches(batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+    )
 
 
-def _dataset(path: str) -> Any:
+def parquet_dataset(path: str) -> Any:
+    """Open a Parquet file, folder or URL as a pyarrow dataset."""
     import pyarrow.dataset as ds
 
+    inner, system = _located(path)
+    return ds.dataset(inner, format="parquet", filesystem=system)
+
+
+def write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:
+    """Write record batches to a new folder of Parquet files; it may be a URL."""
+    import pyarrow.dataset as ds
+
+    inner, system = _located(path)
+    ds.write_dataset(
+        batches,
+        inner,
+        schema=schema,
+        format="parquet",
+        filesystem=system,
+        basename_template="part-{i}.parquet",
+        max_rows_per_file=2**22,
+        max_rows_per_group=2**20,
+    )
+
+
+def _located(path: str) -> tuple[str, Any]:
     if "://" not in path:
-        return ds.dataset(path, format="parquet")
+        return path, None
     import fsspec
 
     system, inner = fsspec.core.url_to_fs(path)
-    return ds.dataset(inner, format="parquet", filesystem=system)
+    return inner, system
 
 
 class Layout(NamedTuple):
