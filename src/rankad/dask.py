@@ -116,7 +116,7 @@ class _DaskDetector:
             self._detector._check_fitted()
         return self.detector_
 
-    def p_values(self, X: Any) -> dask.array.Array:
+    def p_values(self, X: Any) -> dask.array.Array | dask.dataframe.Series:
         """Return the p-values of rows, lazily.
 
         Parameters
@@ -126,18 +126,17 @@ class _DaskDetector:
 
         Returns
         -------
-        Dask array of shape (n,)
+        Dask array of shape (n,), or Dask Series for a frame
         """
         return self._lazy(X, "p_value", float)
 
-    def score_samples(self, X: Any) -> dask.array.Array:
+    def score_samples(self, X: Any) -> dask.array.Array | dask.dataframe.Series:
         """Return the scores of rows, lazily; higher is more normal. X is as for `p_values`."""
         return self._lazy(X, "score", float)
 
-    def predict(self, X: Any) -> dask.array.Array:
+    def predict(self, X: Any) -> dask.array.Array | dask.dataframe.Series:
         """Return -1 for alarms and +1 for other rows, lazily. X is as for `p_values`."""
-        alarms = self._lazy(X, "alarm", bool)
-        return dask.array.where(alarms, -1, 1)
+        return 1 - 2 * self._lazy(X, "alarm", bool).astype(int)
 
     def score_frame(self, X: dask.dataframe.DataFrame) -> dask.dataframe.DataFrame:
         """Return a frame with the columns p_value, score and alarm added, lazily.
@@ -155,11 +154,10 @@ class _DaskDetector:
     def _shared(self) -> Any:
         return _as_task(self.to_local())
 
-    def _lazy(self, X: Any, answer: str, kind: type) -> dask.array.Array:
-        parts = _parts(X)
+    def _lazy(self, X: Any, answer: str, kind: type) -> Any:
+        parts, shared = _parts(X), self._shared()
         if isinstance(X, dask.dataframe.DataFrame):
-            return X.map_partitions(_answer_series, self._shared(), answer, meta=(answer, kind)).values
-        shared = self._shared()
+            return X.map_partitions(_answer_series, shared, answer, meta=(answer, kind))
         return dask.array.concatenate(
             [
                 dask.array.from_delayed(delayed(_answers, pure=False)(shared, part, answer), (n,), kind)

@@ -100,7 +100,9 @@ def test_a_worker_that_is_killed_changes_nothing(client, rows, new, local, tmp_p
     assert len(list((tmp_path / "fit").iterdir())) > kill + 1
     assert_same(detector.to_local(), local)
     many = pd.DataFrame(np.tile(new, (8, 1)), columns=NAMES)
-    scored = detector.p_values(fragile(many[NAMES[::-1]], tmp_path / "score", 0)).compute()
+    lazy = detector.p_values(fragile(many[NAMES[::-1]], tmp_path / "score", 0))
+    assert isinstance(lazy, dd.Series)
+    scored = lazy.compute()
     assert len(list((tmp_path / "score").iterdir())) == 2
     np.testing.assert_array_equal(scored, np.tile(local.p_values(new), 8))
 
