@@ -77,15 +77,15 @@ def fit_rank_ad(
                 f"{fitted.trim!r}: fit on a sample of the rows in one process instead."
             )
         repeats = fitted._leave_out(rows.repeats, len(rows), fitted._least_rows, 3)
-        numbers = rows._all_numbers()
-        repeated, kept = numbers[repeats], rows.leave_out(repeats)
+        repeated = rows.numbers(repeats)
+        rows.leave_out(repeats)
         entropy = check_random_state(fitted.random_state).randint(2**31, size=4)
         with one_blas_thread():
             model = fit_model(plan, rows, fitted.calibration, entropy).model
         fitted.model_ = replace(
             model,
-            training_rows=kept[model.training_rows],
-            reference_rows=kept[model.reference_rows],
+            training_rows=rows.numbers(model.training_rows),
+            reference_rows=rows.numbers(model.reference_rows),
             repeated_rows=repeated,
             n_samples_fit=n,
         )

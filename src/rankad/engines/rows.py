@@ -70,13 +70,16 @@ class PartitionedRows:
         self._left_out = np.empty(0, dtype=np.int64)
         self.repeats: Repeats = repeats_among(hashes, self._n_columns, self._count_own)
 
-    def leave_out(self, places: Ints) -> Ints:
-        """Leave some of the rows out, and return the row numbers of the others."""
-        numbers = self._all_numbers()
-        kept = np.delete(numbers, places)
+    def leave_out(self, places: Ints) -> None:
+        """Leave some of the rows out; those after them move up."""
         if places.size:
-            self._numbers, self._left_out = kept, numbers[places]
-        return kept
+            self._left_out = self.numbers(places)
+            numbers = np.arange(len(self)) if self._numbers is None else self._numbers
+            self._numbers = np.delete(numbers, places)
+
+    def numbers(self, places: Ints) -> Ints:
+        """Return the row numbers of rows by their places among those that take part."""
+        return places if self._numbers is None else self._numbers[places]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,7 +91,7 @@ class PartitionedRows:
 
     def __getitem__(self, which: Ints) -> Floats:
         """Gather some of the rows, in the order asked for."""
-        wanted = which if self._numbers is None else self._numbers[which]
+        wanted = self.numbers(which)
         ascending = np.sort(wanted)
         rows = np.empty((len(wanted), self._n_columns))
         n_taken = 0
@@ -121,9 +124,6 @@ class PartitionedRows:
                 f"Persist the table."
             )
         return scores
-
-    def _all_numbers(self) -> Ints:
-        return np.arange(self._size) if self._numbers is None else self._numbers
 
     def _survey(self, n: int) -> tuple[np.ndarray, int]:
         """Check all rows, and return the hash of each that takes part, and the number of columns."""

@@ -43,7 +43,10 @@ class SharedDetector:
         if not isinstance(detector, TableDetector) and hasattr(detector, "feature_names_in_"):
             detector = for_table(detector, [])
         payload = pickle.dumps(detector, protocol=5)
-        return cls(hashlib.sha256(payload).hexdigest(), payload)
+        shared = cls(hashlib.sha256(payload).hexdigest(), payload)
+        _held.clear()
+        _held[shared.key] = detector
+        return shared
 
     def get(self) -> CalibratedDetector:
         """Return the detector, the same object for all tasks of this process."""

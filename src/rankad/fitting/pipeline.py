@@ -115,7 +115,8 @@ def fit_model(
             assert scoring.left_out is not None
             own, doubt = _cross_fitted(task, chosen, scoring, own, left_out.neighbors)
         calibrating.append(own)
-    scores = np.concatenate(calibrating)
+    # No copy of scores that may be very many.
+    scores = calibrating[0] if len(calibrating) == 1 else np.concatenate(calibrating)
     kind: Kind = calibration if calibration == "in-sample" or task.cross_fits else "split"  # type: ignore[assignment]
     relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
     fixed = task.scalings == (None,) and not relative and not plan.far_field
