@@ -44,6 +44,7 @@ def fit(
         False, "--without-rows", "Keep no rows in the file: no explanations, no near field."
     ),
     jobs: int | None = opt.JOBS,
+    cluster: opt.Cluster,
     reading: opt.Reading,
     as_json: bool = opt.AS_JSON,
     quiet: bool = opt.QUIET,
@@ -55,6 +56,7 @@ def fit(
     are needed, and nothing has to be tuned.
     """
     from rankad import RankAD
+    from rankad.cli.engines import columns_of, fit_by_engine
     from rankad.cli.whole_table import read_whole
     from rankad.modelfile import read_card
     from rankad.scoring.batches import of_table
@@ -64,7 +66,7 @@ def fit(
     share = opt.checked_share(trim)
     started = time.monotonic()
     with metered(quiet) as meter:
-        whole = read_whole(table, reading, meter)
+        whole = read_whole(table, reading, meter) if cluster.engine is None else columns_of(table)
         name, n_rows = whole.name, whole.frame.height
         # A near field is made of rows.
         near = not without_rows
@@ -72,11 +74,14 @@ def fit(
         detector = whole.detector(inner, learning)
         meter.begin("Learning")
         with told_to(meter.step), of_table(name):
-            learned = detector._learn(whole.rows)
-            # Text takes far more memory than the numbers that were read from it.
-            del whole
-            detector._fit_learned(learned)
-            del learned
+            if cluster.engine is not None:
+                detector, n_rows = fit_by_engine(detector, table, cluster.engine, cluster.address)
+            else:
+                learned = detector._learn(whole.rows)
+                # Text takes far more memory than the numbers that were read from it.
+                del whole
+                detector._fit_learned(learned)
+                del learned
         # The model file does not record how many threads fitted it.
         detector.detector_.n_jobs = None
         meter.begin("Saving")

@@ -185,6 +185,32 @@ class Learning:
     seed: int = option(0, "--seed N", "Same seed, same model.", min=0, max=2**32 - 1)
 
 
+def checked_engine(value: str | None) -> str | None:
+    """Return the name of an engine, or None."""
+    if value not in (None, "local", "dask", "spark"):
+        raise typer.BadParameter(f"{value!r} is none of local, dask and spark")
+    return value
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where rows that one machine cannot hold are worked on."""
+
+    engine: str | None = option(
+        None,
+        "--engine NAME",
+        "local, dask or spark: TABLE is a Parquet file, folder or URL (s3://...) that need not fit in "
+        "memory. [default: none, TABLE is a file of any format]",
+        callback=checked_engine,
+    )
+    address: str | None = option(
+        None,
+        "--address URL",
+        "With --engine: Dask's scheduler (tcp://host:8786) or Spark's master (spark://host:7077, sc://host). "
+        "[default: a cluster of this machine's cores]",
+    )
+
+
 def as_command(function: Callable[..., None]) -> Callable[..., None]:
     """Return a function for Typer: groups of options (dataclasses) become single ones, --verbose is added."""
     hints = get_type_hints(function)

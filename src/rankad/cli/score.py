@@ -49,6 +49,7 @@ def score(
     ),
     neutralize_formulas: bool = opt.NEUTRALIZE_FORMULAS,
     jobs: int | None = opt.JOBS,
+    cluster: opt.Cluster,
     reading: opt.Reading,
     as_json: bool = opt.option(False, "--json", "Print the summary as one JSON object."),
     quiet: bool = opt.QUIET,
@@ -61,6 +62,24 @@ def score(
     """
     from rankad.scoring.score_file import score_file
 
+    if cluster.engine is not None:
+        from rankad.cli.engines import score_command
+
+        unknown = {"--fdr": rates.fdr, "--alarms-only": alarms_only, "--sort": sort, "--reasons": reasons}
+        refused = [name for name, value in {**unknown, "--resume": resume}.items() if value]
+        n_alarms = score_command(
+            table,
+            model,
+            out,
+            cluster.engine,
+            cluster.address,
+            rates.alpha,
+            prefix,
+            refused,
+            as_json=as_json,
+            quiet=quiet,
+        )
+        raise typer.Exit(_STATUS_ALARMS if fail_on_alarm and n_alarms else 0)
     rates.check(table)
     _check_outputs(table, model, out, sort=sort, resume=resume, as_json=as_json)
     # Rows are not printed to a terminal unless asked for.

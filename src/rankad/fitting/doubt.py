@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankad._base.arrays import Floats, Ints
-from rankad.stages.copies import count_places, find_repeats
+from rankad.stages.copies import Repeats, count_places, find_repeats
 from rankad.stages.ranks import auto_neighbors
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ __all__ = [
     "few_different",
     "few_places",
     "is_in_doubt",
+    "leave_out_copies",
     "most_in_a_place",
     "warn_of_split",
 ]
@@ -73,8 +74,12 @@ def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
 
 def copies_to_leave_out(rows: Floats, least: int, stacklevel: int) -> Ints:
     """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
-    repeats = find_repeats(rows)
-    n_left = len(rows) - len(repeats.copies)
+    return leave_out_copies(find_repeats(rows), len(rows), least, stacklevel + 1)
+
+
+def leave_out_copies(repeats: Repeats, n: int, least: int, stacklevel: int) -> Ints:
+    """Return the copies among `n` rows, and warn of them; at least so many different rows must be left."""
+    n_left = n - len(repeats.copies)
     if not repeats.copies.size:
         return repeats.copies
     if n_left < least:

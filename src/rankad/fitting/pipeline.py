@@ -14,7 +14,7 @@ from rankad.fitting.left_out import LeftOut
 from rankad.fitting.parts import MixturePlan, near_unit
 from rankad.fitting.plan import Plan
 from rankad.fitting.selecting import Chosen, choose
-from rankad.fitting.task import FitTask
+from rankad.fitting.task import FitTask, RowSource
 from rankad.model import RankModel
 from rankad.scorers.farfield import ColumnRanges
 from rankad.scorers.fusion import FusedScorer, Units, fuse, units_of
@@ -39,9 +39,9 @@ _MOST_LOST = 0.2
 class Fitted(NamedTuple):
     """A model, and what only the fit knows.
 
-    `calibrating_rows` says which row each calibration score is of; `left_out` are the scores of training rows
-    by models made without them (None for in-sample ranks, with reference rows, and if not needed); `doubt`
-    says why the calibration cannot be trusted, if so.
+    `calibrating_rows` says which row each calibration score is of (empty for a `RowSource`); `left_out` are
+    the scores of training rows by models made without them (None for in-sample ranks, with reference rows,
+    and if not needed); `doubt` says why the calibration cannot be trusted, if so.
     """
 
     model: RankModel
@@ -66,7 +66,7 @@ class _Scoring(NamedTuple):
 
 
 def fit_model(
-    plan: Plan, rows: Floats, entropy: Ints, *, any_seed: bool = False, judging: bool = False
+    plan: Plan, rows: Floats | RowSource, entropy: Ints, *, any_seed: bool = False, judging: bool = False
 ) -> Fitted:
     """Fit a model to nominal rows.
 
@@ -87,15 +87,21 @@ def fit_model(
         scores, converged = left_out.by_kernel()
         scoring = scoring._replace(left_out=scores, converged=converged)
     scorer, doubt, calibrating = scoring.scorer, None, []
-    if len(task.free):
-        calibrating.append(scorer.score(task.free, n_jobs=plan.n_jobs))
+    free = task.drawn.free
+    if len(free):
+        calibrating.append(
+            scorer.score(rows[free], n_jobs=plan.n_jobs)
+            if isinstance(rows, np.ndarray)
+            else rows.score(free, scorer)
+        )
     if in_sample or task.cross_fits:
         own = scorer.score(task.rows, n_jobs=plan.n_jobs)
         if task.cross_fits:
             assert scoring.left_out is not None
             own, doubt = _cross_fitted(task, chosen, scoring, own, left_out.neighbors)
         calibrating.append(own)
-    scores = np.concatenate(calibrating)
+    # No copy of scores that may be very many.
+    scores = calibrating[0] if len(calibrating) == 1 else np.concatenate(calibrating)
     kind: Kind = "in-sample" if in_sample else "cross-fit" if task.cross_fits else "split"
     relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
     fixed = task.scalings == (None,) and not relative and not plan.far_field
@@ -122,7 +128,10 @@ def fit_model(
         repeated_rows=np.empty(0, dtype=np.int64),
         nominal_rows=task.rows,
     )
-    which = np.concatenate([task.drawn.free, task.drawn.training])[: scores.size]
+    if not isinstance(rows, np.ndarray):
+        # Scores of rows elsewhere come in any order.
+        return Fitted(model, np.empty(0, dtype=np.int64), scoring.left_out, doubt)
+    which = np.concatenate([free, task.drawn.training])[: scores.size]
     return Fitted(model, which[np.argsort(scores, kind="stable")], scoring.left_out, doubt)
 
 

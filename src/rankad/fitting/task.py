@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,9 +18,28 @@ from rankad.stages.ranks import auto_neighbors
 from rankad.stages.scaling import alike_in_spread
 from rankad.stages.selection import folds
 
-__all__ = ["DrawnRows", "FitTask"]
+if TYPE_CHECKING:
+    from rankad.scorers.fusion import FusedScorer
+
+__all__ = ["DrawnRows", "FitTask", "RowSource"]
 
 T = TypeVar("T")
+
+
+class RowSource(Protocol):
+    """Rows that are stored elsewhere: a fit takes a few and has the others scored there."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, which: Ints) -> Floats:
+        """Return some of the rows, in the order asked for."""
+
+    def score(self, which: Ints, scorer: FusedScorer) -> Floats:
+        """Return the scores of some of the rows, in any order."""
 
 
 class DrawnRows(NamedTuple):
@@ -42,7 +61,6 @@ class FitTask:
     drawn: DrawnRows
     rows: Floats
     reference: Floats | None
-    free: Floats
     scalings: tuple[str | None, ...]
     recipe: Recipe
     train_seed: np.random.SeedSequence
@@ -51,7 +69,7 @@ class FitTask:
     scratch: Scratch = field(default_factory=Scratch)
 
     @classmethod
-    def of(cls, plan: Plan, rows: Floats, entropy: Ints, *, any_seed: bool = False) -> FitTask:
+    def of(cls, plan: Plan, rows: Floats | RowSource, entropy: Ints, *, any_seed: bool = False) -> FitTask:
         """Draw which rows train; with `any_seed`, the same rows whatever the seed."""
         seeds = np.random.SeedSequence([int(word) for word in entropy]).spawn(4)
         draw_seed, train_seed, select_seed, mixture_seed = seeds
@@ -70,7 +88,6 @@ class FitTask:
             drawn,
             training,
             rows[drawn.reference] if n_reference else None,
-            rows[drawn.free],
             tuple(sorted(plan.scalings, key=lambda scaling: (scaling is None) != alike)),
             Recipe(k, plan.cuts, plan.landmark_method, plan.n_landmarks, plan.far_field),
             train_seed,
@@ -81,7 +98,7 @@ class FitTask:
     @property
     def cross_fits(self) -> bool:
         """Cross-fitting is for when there are fewer free rows than training rows."""
-        return self.plan.calibration == "cross-fit" and len(self.free) < len(self.rows)
+        return self.plan.calibration == "cross-fit" and len(self.drawn.free) < len(self.rows)
 
     @property
     def is_very_wide(self) -> bool:

@@ -7,6 +7,7 @@ copy, and the p-values of new rows are far too small. The two are told apart by 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,15 @@ from scipy.special import pdtr
 
 from rankad._base.arrays import Floats, Ints
 
-__all__ = ["Repeats", "count_places", "find_repeats", "row_variates"]
+__all__ = [
+    "Repeats",
+    "count_equal",
+    "count_places",
+    "find_repeats",
+    "repeats_among",
+    "row_hashes",
+    "row_variates",
+]
 
 # Values that agree in so many leading bits, about five digits, count as equal: a copy may have been rounded.
 _BITS = 16
@@ -79,35 +88,58 @@ def find_repeats(rows: Floats) -> Repeats:
     >>> find_repeats(rows[[0, 1, 2, 3, 4, 5, 6, 0, 1]]).copies
     array([7, 8])
     """
-    n = len(rows)
     rounded = _rounded(rows)
-    _, first, which, times = np.unique(
-        _hashes(rounded), return_index=True, return_inverse=True, return_counts=True
-    )
+    return repeats_among(_hashes(rounded), rows.shape[1], lambda *asked: _count_own_values(rounded, *asked))
+
+
+def row_hashes(rows: Floats) -> np.ndarray:
+    """Return a number for each row by which `repeats_among` finds rows that are equal up to rounding."""
+    return _hashes(_rounded(rows))
+
+
+def repeats_among(hashes: np.ndarray, d: int, count_own: Callable[[Ints, Ints, int], Ints]) -> Repeats:
+    """Find repeats from the hashes of rows: see `find_repeats`.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64, shape (n,)
+        `row_hashes` of the rows.
+    d : int
+        The number of columns.
+    count_own : callable
+        Called as ``count_own(which, times, enough)`` for some of the rows. Returns how many values of
+        each occur no more often in their columns than the row does; beyond `enough`, it need not count.
+    """
+    n = len(hashes)
     nothing = np.empty(0, dtype=np.int64)
     none = Repeats(nothing, nothing, 0)
-    candidates = np.flatnonzero(times > 1)
-    if not candidates.size:
+    ordered = np.sort(hashes)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    del ordered
+    if not repeated.size:
         return none
-    d = rows.shape[1]
+    candidates = np.flatnonzero(np.isin(hashes, repeated))
+    _, first, which, times = np.unique(
+        hashes[candidates], return_index=True, return_inverse=True, return_counts=True
+    )
     is_few = n < _TOO_FEW and d > 1
-    n_own = _count_own_values(rounded, first[candidates], times[candidates], enough=d if is_few else 1)
-    own = candidates[n_own > 0]
+    n_own = count_own(candidates[first], times, d if is_few else 1)
+    own = np.flatnonzero(n_own > 0)
     if not own.size:
         return none
     counts = np.bincount(times[own], minlength=_MOST_TIMES + 2).astype(np.float64)
-    counts[1] = np.count_nonzero(times == 1)
+    counts[1] = n - len(candidates)
     share = float((times[own] - 1).sum() / n)
     too_regular = [k for k in range(2, _MOST_TIMES + 1) if _too_regular(counts, k, share)]
     dropped = np.zeros(len(times), dtype=bool)
     if too_regular:
         dropped[own[times[own] <= max(too_regular)]] = True
     if is_few:
-        dropped[candidates[(n_own == d) & (times[candidates] <= _FEW_TIMES)]] = True
+        dropped[(n_own == d) & (times <= _FEW_TIMES)] = True
     is_copy = dropped[which]
     is_copy[first] = False
     copies = np.flatnonzero(is_copy)
-    return Repeats(copies, first[which[copies]], int(dropped.sum()))
+    return Repeats(candidates[copies], candidates[first[which[copies]]], int(dropped.sum()))
 
 
 def row_variates(rows: Floats) -> Floats:
@@ -158,8 +190,14 @@ def _hashes(rows: Floats) -> np.ndarray:
     return total
 
 
+def count_equal(rows: Floats, asked: Floats) -> Ints:
+    """Return how many rows have each value of the rows asked about, up to rounding."""
+    rounded, asked = _rounded(rows), _rounded(asked)
+    return np.stack([_n_equal(*pair) for pair in zip(rounded.T, asked.T, strict=True)], axis=1)
+
+
 def _count_own_values(rows: Floats, which: Ints, times: Ints, enough: int) -> Ints:
-    """Return how many values of each row occur no more often in their columns than the whole row does.
+    """Return how many values of each of some rows occur no more often in their columns than the row does.
 
     Columns are sorted one by one, until every row has enough such values.
     """
@@ -167,10 +205,13 @@ def _count_own_values(rows: Floats, which: Ints, times: Ints, enough: int) -> In
     for column in rows.T:
         if n_own.min() >= enough:
             break
-        ordered, values = np.sort(column), column[which]
-        n_equal = np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
-        n_own += n_equal <= times
+        n_own += _n_equal(column, column[which]) <= times
     return n_own
+
+
+def _n_equal(column: Floats, values: Floats) -> Ints:
+    ordered = np.sort(column)
+    return np.searchsorted(ordered, values, "right") - np.searchsorted(ordered, values, "left")
 
 
 def count_places(distances: Floats, indices: Ints) -> int:

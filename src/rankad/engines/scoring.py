@@ -1,0 +1,96 @@
+"""A fitted detector as workers get it, and blocks scored by it."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rankad._base.arrays import Floats
+from rankad.detectors.base import CalibratedDetector
+from rankad.detectors.table import TableDetector
+from rankad.engines.partitions import Block, Layout
+from rankad.scoring.batch import ANSWERS, score_batch
+from rankad.scoring.loading import for_table
+
+__all__ = ["SharedDetector", "score_blocks"]
+
+# The detector that this process scores with, by its key.
+_held: dict[str, CalibratedDetector] = {}
+
+
+@dataclass(frozen=True)
+class SharedDetector:
+    """A detector that is unpickled once in each process, however many tasks that runs.
+
+    Attributes
+    ----------
+    key : str
+    payload : bytes
+    """
+
+    key: str
+    payload: bytes
+
+    @classmethod
+    def of(cls, detector: CalibratedDetector) -> SharedDetector:
+        """Pickle a detector; one that was fitted on named columns scores columns by their names."""
+        if not isinstance(detector, TableDetector) and hasattr(detector, "feature_names_in_"):
+            detector = for_table(detector, [])
+        payload = pickle.dumps(detector, protocol=5)
+        shared = cls(hashlib.sha256(payload).hexdigest(), payload)
+        _held.clear()
+        _held[shared.key] = detector
+        return shared
+
+    def get(self) -> CalibratedDetector:
+        """Return the detector, the same object for all tasks of this process."""
+        if self.key not in _held:
+            _held.clear()
+            _held[self.key] = pickle.loads(self.payload)
+        return _held[self.key]
+
+    def answers(self, block: Block, layout: Layout) -> dict[str, Any]:
+        """Return p_value, score and alarm of the rows of a block, as arrays."""
+        detector = self.get()
+        if len(block) == 0:
+            return {"p_value": np.empty(0), "score": np.empty(0), "alarm": np.empty(0, dtype=bool)}
+        if not isinstance(detector, TableDetector):
+            return dict(score_batch(detector, layout.rows(block)))
+        names = detector.feature_names_in_.tolist()
+        absent = [name for name in names if name not in block.schema.names]
+        if absent:
+            raise ValueError(
+                f"columns {', '.join(map(repr, absent))} are missing; the detector needs {names}."
+            )
+        answers = score_batch(detector, block.select(names))
+        return {name: answers.column(name).to_numpy(zero_copy_only=False) for name in ANSWERS}
+
+    def scores(self, block: Block, layout: Layout) -> Floats:
+        """Return the scores of the rows of a block."""
+        return np.asarray(self.answers(block, layout)["score"])
+
+
+def score_blocks(
+    shared: SharedDetector, blocks: Iterator[pa.RecordBatch], layout: Layout, names: tuple[str, ...] = ANSWERS
+) -> Iterator[pa.RecordBatch]:
+    """Return record batches with the answers as further columns, in the order p_value, score, alarm.
+
+    Parameters
+    ----------
+    shared : SharedDetector
+    blocks : iterator of RecordBatch
+    layout : Layout
+    names : tuple of str
+        Of the columns of answers.
+    """
+    for block in blocks:
+        answers = shared.answers(block, layout)
+        for name, answer in zip(names, ANSWERS, strict=True):
+            block = block.append_column(name, pa.array(answers[answer]))
+        yield block
