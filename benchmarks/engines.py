@@ -166,7 +166,7 @@ def fit_and_score(name: str, engine: Any, folder: Path, out: Path | None, params
         layout = Layout(NAMES, number="number")
         local = fit_rank_ad(rankad.RankAD(**params), parquet_partitions(str(folder)), layout)
         fitted = time.perf_counter()
-        blocks = score_blocks(SharedDetector.of(local), read_parquet_batches(str(folder)), layout)
+        blocks = score_blocks(SharedDetector(local), read_parquet_batches(str(folder)), layout)
         schema = pq.read_schema(next(iter(sorted(folder.iterdir()))))
         for column, kind in (("p_value", pa.float64()), ("score", pa.float64()), ("alarm", pa.bool_())):
             schema = schema.append(pa.field(column, kind))
@@ -197,7 +197,7 @@ def overhead(name: str, n: int, workers: int) -> dict[str, Any]:
         table = pa.table(dict(zip(NAMES, whole.T, strict=True)))
         begin = time.perf_counter()
         rankad.RankAD(n_jobs=workers)
-        named = SharedDetector.of(_named(local))
+        named = SharedDetector(_named(local))
         for _ in score_blocks(named, iter(table.to_batches(50_000)), Layout(NAMES)):
             pass
         local_times["score_arrow_1_thread_s"] = time.perf_counter() - begin

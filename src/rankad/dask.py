@@ -181,7 +181,7 @@ def _with_answers(part: Any, shared: SharedDetector, names: Sequence[str]) -> An
 
 
 def _as_task(detector: CalibratedDetector) -> Any:
-    return delayed(SharedDetector.of(detector), traverse=False, pure=False)
+    return delayed(SharedDetector(detector), traverse=False, pure=False)
 
 
 def score_frame(

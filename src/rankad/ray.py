@@ -54,7 +54,7 @@ class Scorer:
         detector = model if isinstance(model, CalibratedDetector) else load(model)
         if alpha is not None:
             detector.alpha = alpha
-        self._shared, self._names = SharedDetector.of(detector), names
+        self._shared, self._names = SharedDetector(detector), names
 
     def __call__(self, batch: Any) -> pa.Table:
         """Return a batch with three columns more.

@@ -180,7 +180,7 @@ class _DetectorModel(Model, _OutputColumns, MLReadable, MLWritable):
         if layout.vector is not None:
             frame = dataset.withColumn(_VECTOR, vector_to_array(dataset[layout.vector]))
             layout = layout._replace(vector=_VECTOR)
-        shared = SharedDetector.of(self._detector)
+        shared = SharedDetector(self._detector)
         return frame.mapInArrow(partial(_score, shared, layout, names), schema)
 
     def write(self) -> MLWriter:

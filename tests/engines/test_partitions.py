@@ -1,5 +1,7 @@
 """Fits on rows in partitions are those of one process, whatever the partitions."""
 
+import pickle
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -212,8 +214,9 @@ def test_parquet_folders_and_urls(rows, local, new, tmp_path):
 
 def test_blocks_are_scored_with_their_columns_kept(local, rows, new):
     named = RankAD(**PARAMS).fit(pl.DataFrame(rows, schema=list(NAMES)))
-    shared = SharedDetector.of(named)
-    assert shared.get() is shared.get()
+    shared = SharedDetector(named)
+    sent = pickle.dumps(shared)
+    assert pickle.loads(sent).get() is pickle.loads(sent).get()
     batch = batch_of(new, ("z", "y", "x"), np.arange(len(new)))
     (scored,) = score_blocks(shared, iter([batch]), Layout(NAMES), ("p", "s", "a"))
     assert scored.schema.names == ["z", "y", "x", "number", "p", "s", "a"]

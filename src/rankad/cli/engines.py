@@ -153,7 +153,7 @@ def _score(
     if engine == "local":
         for name, kind in zip(names, (pa.float64(), pa.float64(), pa.bool_()), strict=True):
             schema = schema.append(pa.field(name, kind))
-        shared = SharedDetector.of(detector)
+        shared = SharedDetector(detector)
         write_parquet(score_blocks(shared, read_parquet_batches(table), layout, names), schema, out)
     elif engine == "dask":
         with _dask(address):

@@ -118,7 +118,7 @@ def write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: st
         filesystem=system,
         basename_template="part-{i}.parquet",
         max_rows_per_file=2**22,
-        max_rows_per_group=2**20,
+        max_rows_per_group=2**17,
     )
 
 

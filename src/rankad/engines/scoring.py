@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
+import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,36 +23,33 @@ __all__ = ["SharedDetector", "score_blocks"]
 _held: dict[str, CalibratedDetector] = {}
 
 
-@dataclass(frozen=True)
 class SharedDetector:
-    """A detector that is unpickled once in each process, however many tasks that runs.
+    """A fitted detector that is unpickled once in each process, however many tasks that runs.
 
-    Attributes
+    Parameters
     ----------
-    key : str
-    payload : bytes
+    detector : RankAD, TableDetector or other detector of this package
+        One that was fitted on named columns scores columns by their names.
     """
 
-    key: str
-    payload: bytes
-
-    @classmethod
-    def of(cls, detector: CalibratedDetector) -> SharedDetector:
-        """Pickle a detector; one that was fitted on named columns scores columns by their names."""
+    def __init__(self, detector: CalibratedDetector) -> None:
         if not isinstance(detector, TableDetector) and hasattr(detector, "feature_names_in_"):
             detector = for_table(detector, [])
-        payload = pickle.dumps(detector, protocol=5)
-        shared = cls(hashlib.sha256(payload).hexdigest(), payload)
-        _held.clear()
-        _held[shared.key] = detector
-        return shared
+        self._key, self._detector = uuid.uuid4().hex, detector
+
+    def __getstate__(self) -> tuple[str, bytes]:
+        return self._key, pickle.dumps(self.get(), protocol=5)
+
+    def __setstate__(self, state: tuple[str, bytes]) -> None:
+        self._key, payload = state
+        if self._key not in _held:
+            _held.clear()
+            _held[self._key] = pickle.loads(payload)
+        self._detector = _held[self._key]
 
     def get(self) -> CalibratedDetector:
         """Return the detector, the same object for all tasks of this process."""
-        if self.key not in _held:
-            _held.clear()
-            _held[self.key] = pickle.loads(self.payload)
-        return _held[self.key]
+        return self._detector
 
     def answers(self, block: Block, layout: Layout) -> dict[str, Any]:
         """Return p_value, score and alarm of the rows of a block, as arrays."""
