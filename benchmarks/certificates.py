@@ -387,7 +387,7 @@ def symmetric_differences(n: int = 1_000) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the study and write its page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.certificates", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs"))
+    parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--repetitions", type=int, default=1_000)
     parser.add_argument("--fits", type=int, default=25, help="fits of cross-fitted detectors on each law")
     given = parser.parse_args(arguments)
