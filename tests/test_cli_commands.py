@@ -195,7 +195,7 @@ def test_arrays_that_are_not_used_are_named(capsys, tmp_path, monkeypatch):
         (
             ["--id", "reading", "--category", "reading"],
             1,
-            "'reading' cannot be both, but categories",
+            "'reading' is named by both categories",
         ),
         (["--id", "reading", "--category", "name"], 1, "categories names 'name', which the table lacks"),
         (["--id", "reading", "--min-count", "0"], 2, "--min-count"),

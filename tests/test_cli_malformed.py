@@ -282,7 +282,7 @@ def test_a_long_cell_does_not_bury_what_to_do(place, capfd):
     out = place.outside / "m.rankad"
     said = run(capfd, place, "fit", table, "--model", out, "--id", "id", out=out)
     assert "1 cell of 25 cannot be read as a number (row 4: 'zzz" in said.err
-    assert "to take it as a category, --category load (categories=['load']).\n" in said.err
+    assert "or make it a category with --category load (categories=['load']).\n" in said.err
     # Nor does the model remember it.
     assert out.stat().st_size < cases.HUGE
 

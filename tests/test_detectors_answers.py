@@ -110,7 +110,7 @@ def test_p_values_are_counts_of_nominal_scores(fit_nominal, nominal):
 
 
 def test_an_alpha_too_small_for_the_rows_warns_and_never_alarms(build, nominal):
-    with pytest.warns(UserWarning, match=r"alpha=0.01 is below .*60 nominal.*no row will ever") as caught:
+    with pytest.warns(UserWarning, match=r"alpha=0.01 is below .*60 normal rows.*no row will ever") as caught:
         detector = build(alpha=0.01).fit(nominal)
     assert caught[0].filename == __file__, "the warning points at the call of fit"
     far = np.full((3, 3), 1e6)
