@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx2 as httpx
 import numpy as np
@@ -158,6 +159,29 @@ REFUSED = {
     "words in lists": ("/models/plain/score", b'[["x", "y"]]', {}, 422, "numbers"),
     "nested": ("/models/pump/score", b'[{"flow": [1], "mode": "eco"}]', {}, 422, "flow"),
     "missing column": ("/models/pump/score", b'[{"flow": 1}]', {}, 422, "mode"),
+    "rows of other columns": (
+        "/models/pump/score",
+        b'[{"flow": 1, "mode": "eco"}, {"flow": 1}]',
+        {},
+        422,
+        "'mode'",
+    ),
+    "CSV without a header": ("/models/pump/score", b"5.1,eco\n", {"content-type": "text/csv"}, 422, "flow"),
+    "CSV with old line ends": (
+        "/models/pump/score",
+        b"flow,mode\r5,eco\r",
+        {"content-type": "text/csv"},
+        400,
+        "",
+    ),
+    "CSV with a column twice": (
+        "/models/pump/score",
+        b"flow,flow,mode\n5.1,99,eco\n",
+        {"content-type": "text/csv"},
+        422,
+        "two columns are called 'flow'",
+    ),
+    "columns without rows": ("/models/pump/score", b'{"columns": {"flow": []}}', {}, 422, "mode"),
     "unknown model": ("/models/none/score", b"[]", {}, 404, "pump"),
     "path in a name": ("/models/..%2f..%2fetc%2fpasswd/score", b"[]", {}, 404, ""),
     "alpha": ("/models/pump/score?alpha=2", b"[]", {}, 422, "alpha"),
@@ -216,6 +240,17 @@ def test_too_many_at_once_are_asked_to_come_again(folder):
         assert response.headers["retry-after"] == "1"
 
 
+def test_health_is_answered_when_there_is_much_to_do(folder):
+    with TestClient(make_app(Settings((folder / "pump.rankad",), most_at_once=0))) as client:
+        assert client.get("/health/live").status_code == 200
+
+
+def test_the_first_media_type_that_is_known_is_answered(service):
+    headers = {"accept": "text/html, text/csv;q=0.9"}
+    response = service.post("/models/pump/score", json=[{"flow": 5.0, "mode": "eco"}], headers=headers)
+    assert response.text.startswith("p_value,score,alarm\n")
+
+
 def test_another_address_needs_keys(folder):
     with pytest.raises(ValueError, match=r"keys are needed.*--new-key"):
         Settings((folder / "pump.rankad",), host="0.0.0.0")
@@ -255,6 +290,8 @@ def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
         first = client.post("/models/pump/score", json=rows).json()["p_value"]
         good = path.read_bytes()
         path.write_bytes(good[: len(good) // 2])
+        assert [client.post("/models/pump/reload").status_code for _ in range(2)] == [409, 409]
+        path.unlink()
         assert client.post("/models/pump/reload").status_code == 409
         assert client.post("/models/pump/score", json=rows).json()["p_value"] == first
         TableDetector(quick()).fit(table_of(400, 5)).save(path)
@@ -279,6 +316,36 @@ def test_the_history_has_rates_and_alarms(service, settings, new):
     assert history["latest_alarms"][0]["row"] == answer["alarm"].index(True)
     stored = sqlite3.connect(settings.history).execute("SELECT n_rows, n_alarms FROM batches").fetchall()
     assert stored == [(60, answer["alarms"])]
+
+
+def test_a_history_that_was_removed_is_started_again(service, settings):
+    row = [{"flow": 99.0, "mode": "eco"}]
+    assert service.post("/models/pump/score", json=row).status_code == 200
+    for path in settings.history.parent.glob("history.sqlite*"):
+        path.unlink()
+    assert service.post("/models/pump/score", json=row).status_code == 200
+    assert sqlite3.connect(settings.history).execute("SELECT COUNT(*) FROM batches").fetchone() == (1,)
+
+
+def test_a_locked_history_holds_up_no_other_request(running):
+    url, _, history = running
+    other = sqlite3.connect(history, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            row = [{"flow": 99.0, "mode": "eco"}]
+            scored = thread.submit(httpx.post, f"{url}/models/pump/score", json=row, timeout=30)
+            time.sleep(0.3)
+            assert httpx.get(f"{url}/health/live", timeout=10).status_code == 200
+            assert not scored.done()
+            assert scored.result().status_code == 503
+    finally:
+        other.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("asked", ["-1", "1001", "9" * 5_000, "x"])
+def test_a_number_of_alarms_that_is_none(service, asked):
+    assert service.get("/models/pump/history", params={"alarms": asked}).status_code == 422
 
 
 def test_old_history_is_deleted(folder, tmp_path):

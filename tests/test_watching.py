@@ -85,11 +85,11 @@ def test_a_kill_between_events_and_state_counts_nothing_twice(detector, table, w
     watcher(detector, tmp_path).read(path)
     path.write_text(text)
 
-    def killed(path, content):
+    def killed(path):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(watching, "_replace", killed)
+        patched.setattr(watching, "replacing", killed)
         with pytest.raises(KeyboardInterrupt):
             watcher(detector, tmp_path).read(path)
     assert len(events(tmp_path)) > 1
@@ -135,3 +135,39 @@ def test_the_command_goes_on_where_it_was(capsys, detector, table, tmp_path):
     assert (said.status, answer["rows"]) == (4, 500)
     assert answer["drift"][0]["row"] > 300
     assert json.loads(call(capsys, *given, "--json").out)["drift"] == []
+
+
+def test_events_of_another_run_are_kept(detector, table, tmp_path):
+    (tmp_path / "events.jsonl").write_text('{"row": 1}\n')
+    (tmp_path / "t.csv").write_text("".join(table))
+    watcher(detector, tmp_path).read(tmp_path / "t.csv")
+    found = events(tmp_path)
+    assert found[0] == {"row": 1}
+    assert len(found) > 1
+    # Killed before anything was saved, a run adds nothing twice.
+    assert watcher(detector, tmp_path).read(tmp_path / "t.csv") == []
+    assert events(tmp_path) == found
+
+
+def test_a_table_replaced_by_a_longer_one_is_refused(detector, table, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("".join(table[:100]))
+    watcher(detector, tmp_path).read(path)
+    path.write_text("".join([table[0], *table[200:500]]))
+    with pytest.raises(TableError, match="it was replaced"):
+        watcher(detector, tmp_path).read(path)
+
+
+def test_rows_behind_an_open_quote_are_told_of(detector, table, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("".join([*table[:3], '10.1,5" pipe,6.0\n', *table[3:6]]))
+    one = watcher(detector, tmp_path)
+    with pytest.warns(UserWarning, match=r"4 lines after row 2 are not scored yet: a quote is open"):
+        one.read(path)
+    assert one.n_rows == 2
+
+
+def test_a_last_line_of_a_pipe_needs_no_line_end(detector, table, tmp_path):
+    one = watcher(detector, tmp_path)
+    one.read_stream(io.BytesIO("".join(table[:4]).rstrip("\n").encode()))
+    assert one.n_rows == 3

@@ -62,6 +62,7 @@ def fit(
     from rankad.scoring.batches import of_table
     from rankad.scoring.loading import threads
 
+    cluster.check()
     opt.check_file(model, "--model", [table])
     share = opt.checked_share(trim)
     started = time.monotonic()

@@ -210,6 +210,11 @@ class Cluster:
         "[default: a cluster of this machine's cores]",
     )
 
+    def check(self) -> None:
+        """Refuse an address without an engine."""
+        if self.address is not None and self.engine in (None, "local"):
+            raise refuse("--address", "it goes with --engine dask or --engine spark")
+
 
 def as_command(function: Callable[..., None]) -> Callable[..., None]:
     """Return a function for Typer: groups of options (dataclasses) become single ones, --verbose is added."""

@@ -62,6 +62,7 @@ def score(
     """
     from rankad.scoring.score_file import score_file
 
+    cluster.check()
     if cluster.engine is not None:
         from rankad.cli.engines import score_command
 

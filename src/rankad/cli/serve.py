@@ -39,6 +39,8 @@ def serve(
     if new_key is not None:
         _add_key(keys, new_key, admin=admin)
         return
+    if admin:
+        raise opt.refuse("--admin", "it goes with --new-key NAME")
     if not models:
         raise opt.refuse("MODEL", "name at least one model file")
     try:
@@ -50,6 +52,8 @@ def serve(
         raise typer.BadParameter(
             f"rankad serve needs the extra serve ({error}): pip install 'rankad[serve]'", param_hint="serve"
         ) from error
+    if (tls_certificate is None) != (tls_key is None):
+        raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
     settings = Settings(
         tuple(models),
         host,
@@ -60,10 +64,11 @@ def serve(
         most_bytes=most_megabytes * 2**20,
         most_rows=most_rows,
     )
+    app = make_app(settings)
     scheme = "https" if tls_certificate else "http"
     typer.echo(f"Serving {', '.join(path.stem for path in models)} at {scheme}://{host}:{port}", err=True)
     uvicorn.run(
-        make_app(settings),
+        app,
         host=host,
         port=port,
         log_level="debug" if log_requests else "info",

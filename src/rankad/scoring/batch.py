@@ -42,6 +42,10 @@ def score_batch(detector: CalibratedDetector, columns: Any, *, alpha: float | No
     >>> answers["alarm"].tolist()
     [False, True]
     """
+    if not isinstance(detector, CalibratedDetector):
+        raise TypeError(
+            f"detector must be a fitted detector, got {detector!r}; for a model file pass rankad.load(path)."
+        )
     detector._check_fitted()
     rate = check_unit("alpha", detector.alpha if alpha is None else alpha)
     scores = _scores(detector, columns)

@@ -189,6 +189,10 @@ def score_file(
     >>> scored.n_rows, scored.n_alarms
     (2, 1)
     """
+    if not isinstance(model, (str, os.PathLike)):
+        raise TypeError(
+            f"model must be the path of a model file, got {type(model).__name__}; save the detector first."
+        )
     plan = ScorePlan(os.fspath(table), Path(model), None if out is None else os.fspath(out), **options)
     with ExitStack() as stack:
         reader = stack.enter_context(plan.open())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from rankad._base.files import replacing
 from rankad.io.errors import TableError
 from rankad.monitoring.drift import DriftAlarm, DriftMonitor
 from rankad.tables.judging import Watch
@@ -27,6 +29,8 @@ _VERSION = 1
 _RECENT = 500
 # Bytes of lines that are scored together.
 _BLOCK = 1 << 20
+# Bytes before the place that was reached, by which a file that was replaced is told.
+_TAIL = 4096
 
 
 @dataclass
@@ -39,6 +43,8 @@ class _State:
     n_rows: int = 0
     n_alarms: int = 0
     out_size: int = 0
+    tail_size: int = 0
+    tail: str = ""
     recent: list[str] = field(default_factory=list)
 
 
@@ -88,16 +94,22 @@ class Watcher:
         self.delimiter, self._state_path, self._out_path = delimiter, Path(state), Path(out)
         self.monitor = DriftMonitor.for_detector(detector, **monitor)
         self._state = _State(model)
-        if self._state_path.exists():
+        known = self._state_path.exists()
+        if known:
             self._restore(model)
         # Events that were written after the state was saved will come again.
         with open(self._out_path, "ab") as file:
+            if not known:
+                # What others have written stays.
+                self._state.out_size = file.tell()
             if file.tell() < self._state.out_size:
                 raise TableError(
                     f"{out} has {file.tell()} bytes, but {state} says {self._state.out_size} were written; "
                     f"put the file back, or start over with another --state."
                 )
             file.truncate(self._state.out_size)
+        if not known:
+            self._save([])
 
     @property
     def n_rows(self) -> int:
@@ -124,14 +136,37 @@ class Watcher:
                     raise TableError(
                         f"{path} has other columns than before. Start over with another --state."
                     )
+            file.seek(self._state.offset - self._state.tail_size)
+            if self._state.tail and _digest(file.read(self._state.tail_size)) != self._state.tail:
+                raise TableError(
+                    f"{path} is not the file that was read before: it was replaced. Start over with another "
+                    f"--state."
+                )
             file.seek(self._state.offset)
-            return self.read_stream(file)
+            return self.read_stream(file, may_grow=True)
 
-    def read_stream(self, file: IO[bytes]) -> list[DriftAlarm]:
-        """Score all whole lines that come from a stream until it ends; return the drift alarms."""
+    def read_stream(self, file: IO[bytes], *, may_grow: bool = False) -> list[DriftAlarm]:
+        """Score the rows that come from a stream until it ends; return the drift alarms.
+
+        A last line without a line end is a row, unless the file `may_grow`: then it is left for later.
+        """
         raised: list[DriftAlarm] = []
-        for block in _whole_lines(file):
-            raised += self._take(block)
+        rest = b""
+        read = getattr(file, "read1", file.read)
+        while more := read(_BLOCK):
+            rest += more
+            end = _end_of_rows(rest)
+            if end:
+                raised += self._take(rest[:end])
+                rest = rest[end:]
+        if rest and not may_grow:
+            raised += self._take(rest + b"\n")
+        elif b"\n" in rest:
+            warnings.warn(
+                f"{rest.count(10):,} lines after row {self._state.n_rows:,} are not scored yet: a quote is "
+                f"open there. If it is no cell that is still being written, mend the line.",
+                stacklevel=3,
+            )
         return raised
 
     def _take(self, block: bytes) -> list[DriftAlarm]:
@@ -160,6 +195,8 @@ class Watcher:
             for alarm in raised:
                 events.append({"row": alarm.row, "drift": alarm._asdict(), "columns": self._moved(alarm)})
         state.offset += size
+        state.tail_size = min(size, _TAIL)
+        state.tail = _digest(block[-state.tail_size :])
         self._save(events)
         return raised
 
@@ -193,7 +230,8 @@ class Watcher:
             os.fsync(file.fileno())
             self._state.out_size = file.tell()
         content = {"version": _VERSION, "monitor": self.monitor.to_json(), **self._state.__dict__}
-        _replace(self._state_path, json.dumps(content))
+        with replacing(self._state_path) as file:
+            file.file.write(json.dumps(content).encode())
 
     def _restore(self, model: str) -> None:
         try:
@@ -211,28 +249,16 @@ class Watcher:
         self._state, self.monitor = state, monitor
 
 
-def _replace(path: Path, content: str) -> None:
-    """Replace a file by one that is whole, or leave it as it was."""
-    new = path.with_name(f".{path.name}.new")
-    with open(new, "w", encoding="utf-8") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+def _digest(tail: bytes) -> str:
+    return hashlib.sha256(tail).hexdigest()
 
 
-def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Return blocks that end at the end of a row: a line end that is not within quotes."""
-    rest = b""
-    read = getattr(file, "read1", file.read)
-    while more := read(_BLOCK):
-        rest += more
-        end = rest.rfind(b"\n") + 1
-        while end and rest.count(b'"', 0, end) % 2:
-            end = rest.rfind(b"\n", 0, end - 1) + 1
-        if end:
-            yield rest[:end]
-            rest = rest[end:]
+def _end_of_rows(text: bytes) -> int:
+    """Return where the last whole row ends: at a line end that is not within quotes."""
+    end = text.rfind(b"\n") + 1
+    while end and text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, end - 1) + 1
+    return end
 
 
 def _records(text: str) -> list[str]:

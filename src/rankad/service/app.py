@@ -8,6 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio
@@ -22,7 +23,7 @@ from starlette.routing import Route
 from rankad import __version__
 from rankad.service import inference
 from rankad.service.errors import RequestError
-from rankad.service.formats import JSON, encode, media_type, read_rows
+from rankad.service.formats import JSON, Batch, encode, media_type, read_rows
 from rankad.service.history import History, Scored
 from rankad.service.keys import KeyFile
 from rankad.service.models import ModelStore, ServedModel
@@ -36,6 +37,8 @@ __all__ = ["make_app"]
 _log = logging.getLogger("rankad.service")
 # Fewer rows than this take less time to score than to hand to a thread.
 _INLINE_ROWS = 32
+# So do fewer bytes to read.
+_INLINE_BYTES = 64 * 1024
 _REFRESH_SECONDS = 1.0
 _MOST_LISTED = 1_000
 _MOST_EXPLAINED = 1_000
@@ -134,9 +137,9 @@ class _Service:
             ) from None
         return b"".join(chunks)
 
-    async def work(self, n_rows: int, task: Callable[[], Any]) -> Any:
-        """Run a task: few rows at once, many on a thread and within the limit on time."""
-        if n_rows <= _INLINE_ROWS:
+    async def work(self, small: bool, task: Callable[[], Any]) -> Any:
+        """Run a task: a small one at once, others on a thread and within the limit on time."""
+        if small:
             return task()
         try:
             async with asyncio.timeout(self.settings.score_seconds):
@@ -146,7 +149,13 @@ class _Service:
                 503, "too_slow", f"scoring took more than {self.settings.score_seconds:g} s; send fewer rows"
             ) from None
 
-    def note(self, model: ServedModel, answers: Answers, request_id: str) -> None:
+    async def rows_of(self, body: bytes, kind: str, most_rows: int) -> Batch:
+        """Read the rows of a body, a large one on a thread."""
+        small, task = len(body) <= _INLINE_BYTES, partial(read_rows, body, kind, most_rows)
+        batch: Batch = await self.work(small, task)
+        return batch
+
+    async def note(self, model: ServedModel, answers: Answers, request_id: str) -> None:
         """Count what was scored, and store it before it is answered."""
         alarms, n_rows = answers.alarms, len(answers.columns["p_value"])
         self.rows.labels(model.name).inc(n_rows)
@@ -155,7 +164,8 @@ class _Service:
             return
         scored = Scored(model.name, model.card.sha256, request_id, n_rows, answers.alpha, alarms)
         try:
-            self.history.add(scored)
+            # On a thread: another process may hold a lock.
+            await anyio.to_thread.run_sync(self.history.add, scored)
         except Exception as error:
             _log.exception("the history cannot be written")
             raise RequestError(
@@ -173,7 +183,8 @@ def _route(
         try:
             if role is not None:
                 _check_key(service, request, role)
-            if service.at_once >= service.settings.most_at_once:
+            # Health is asked for just when there is much to do.
+            if role is not None and service.at_once >= service.settings.most_at_once:
                 raise RequestError(503, "busy", "too many requests at the same time; try again in a second")
             service.at_once += 1
             try:
@@ -263,14 +274,14 @@ async def _score(service: _Service, request: Request) -> Response:
         raise RequestError(422, "fdr", "give alpha or fdr, not both")
     kind = media_type(request.headers.get("content-type"), JSON)
     accept = media_type(request.headers.get("accept"), kind)
-    body = await service.body(request)
-    batch = read_rows(body, kind, service.settings.most_rows)
+    batch = await service.rows_of(await service.body(request), kind, service.settings.most_rows)
     if isinstance(batch.columns, list) and batch.n_rows == 1:
         scored = await service.together.score(model, batch.columns[0])
         answers = decide(scored, model.detector.alpha if alpha is None else alpha, fdr)
     else:
-        answers = await service.work(batch.n_rows, lambda: score_rows(model, batch, alpha, fdr))
-    service.note(model, answers, request.state.id)
+        small = batch.n_rows <= _INLINE_ROWS
+        answers = await service.work(small, lambda: score_rows(model, batch, alpha, fdr))
+    await service.note(model, answers, request.state.id)
     summary = {
         "model": model.name,
         "alpha": answers.alpha if fdr is None else None,
@@ -278,15 +289,16 @@ async def _score(service: _Service, request: Request) -> Response:
         "rows": batch.n_rows,
         "alarms": int(answers.columns["alarm"].sum()),
     }
-    return Response(encode(answers.columns, summary, accept), media_type=accept)
+    body = await service.work(batch.n_rows <= _MOST_LISTED, lambda: encode(answers.columns, summary, accept))
+    return Response(body, media_type=accept)
 
 
 async def _explain(service: _Service, request: Request) -> Response:
     model = service.models.get(request.path_params["name"])
     alpha = rate_of(request.query_params.get("alpha"), "alpha")
     kind = media_type(request.headers.get("content-type"), JSON)
-    batch = read_rows(await service.body(request), kind, _MOST_EXPLAINED)
-    rows = await service.work(batch.n_rows, lambda: explain_rows(model, batch, alpha))
+    batch = await service.rows_of(await service.body(request), kind, _MOST_EXPLAINED)
+    rows = await service.work(False, lambda: explain_rows(model, batch, alpha))
     return _json({"model": model.name, "rows": rows})
 
 
@@ -295,7 +307,7 @@ async def _history(service: _Service, request: Request) -> Response:
     if history is None:
         raise RequestError(409, "no_history", "the service was started without a history")
     text = request.query_params.get("alarms", "100")
-    if not text.isdecimal() or int(text) > _MOST_LISTED:
+    if not text.isdecimal() or len(text) > 4 or int(text) > _MOST_LISTED:
         raise RequestError(
             422, "alarms", f"alarms must be a number up to {_MOST_LISTED:,}, got {text[:50]!r}"
         )
@@ -307,7 +319,7 @@ async def _history(service: _Service, request: Request) -> Response:
 
 async def _reload(service: _Service, request: Request) -> Response:
     name = service.models.get(request.path_params["name"]).name
-    changes = dict(await anyio.to_thread.run_sync(service.models.refresh))
+    changes = dict(await anyio.to_thread.run_sync(lambda: service.models.refresh(again=True)))
     if changes.get(name):
         raise RequestError(409, "model_file", f"the old model is kept: {changes[name]}")
     return _json({"model": name, "changed": name in changes, "sha256": service.models.get(name).card.sha256})
@@ -331,9 +343,11 @@ async def _v2_ready(service: _Service, request: Request) -> Response:
 
 async def _v2_infer(service: _Service, request: Request) -> Response:
     model = service.models.get(request.path_params["name"])
-    asked = inference.read(await service.body(request), model, service.settings.most_rows)
-    answers: Answers = await service.work(
-        asked.batch.n_rows, lambda: score_rows(model, asked.batch, asked.alpha, None)
+    body = await service.body(request)
+    asked = await service.work(
+        len(body) <= _INLINE_BYTES, lambda: inference.read(body, model, service.settings.most_rows)
     )
-    service.note(model, answers, request.state.id)
+    small = asked.batch.n_rows <= _INLINE_ROWS
+    answers: Answers = await service.work(small, lambda: score_rows(model, asked.batch, asked.alpha, None))
+    await service.note(model, answers, request.state.id)
     return _json(inference.write(model, asked, answers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -18,6 +19,13 @@ JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 ARROW = "application/vnd.apache.arrow.stream"
 _KNOWN = (JSON, NDJSON, CSV, ARROW)
 
+_ALIASES = {
+    "application/x-json": JSON,
+    "text/json": JSON,
+    "application/jsonl": NDJSON,
+    "application/jsonlines": NDJSON,
+    "application/ndjson": NDJSON,
+}
 _json = msgspec.json.Decoder()
 
 
@@ -30,18 +38,13 @@ class Batch(NamedTuple):
 
 def media_type(header: str | None, default: str) -> str:
     """Return the media type of a Content-Type or Accept header, or raise if it is none of ours."""
-    value = (header or default).split(",")[0].split(";")[0].strip().lower()
-    if value in ("*/*", "application/*", ""):
-        return default
-    if value in ("application/x-json", "text/json"):
-        return JSON
-    if value in ("application/jsonl", "application/jsonlines", "application/ndjson"):
-        return NDJSON
-    if value not in _KNOWN:
-        raise RequestError(
-            415, "media_type", f"{value[:100]!r} is not known here; use one of {', '.join(_KNOWN)}"
-        )
-    return value
+    asked = [part.split(";")[0].strip().lower() for part in (header or default).split(",")]
+    for value in asked:
+        if value in ("*/*", "application/*", ""):
+            return default
+        if _ALIASES.get(value, value) in _KNOWN:
+            return _ALIASES.get(value, value)
+    raise RequestError(415, "media_type", f"{asked[0][:100]!r} is not known; use one of {', '.join(_KNOWN)}")
 
 
 def read_rows(body: bytes, kind: str, most_rows: int) -> Batch:
@@ -85,6 +88,13 @@ def _of_rows(rows: Any) -> Batch:
         )
     if all(isinstance(row, dict) for row in rows):
         for at, row in enumerate(rows):
+            if row.keys() != rows[0].keys():
+                odd = sorted(row.keys() ^ rows[0].keys())[0]
+                raise RequestError(
+                    422,
+                    "columns",
+                    f"rows 0 and {at} do not both have {odd[:100]!r}; null is a missing value",
+                )
             nested = [name for name, cell in row.items() if isinstance(cell, (list, dict))]
             if nested:
                 raise RequestError(
@@ -123,8 +133,12 @@ def _from_csv(body: bytes) -> Batch:
     try:
         first = body.split(b"\n", 1)[0]
         separator = max((";", "\t", ","), key=lambda mark: (first.count(mark.encode()), mark == ","))
+        names = next(csv.reader([first.decode("utf-8-sig")], delimiter=separator), [])
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise RequestError(422, "columns", f"two columns are called {twice[0][:100]!r}")
         frame = pl.read_csv(io.BytesIO(body), infer_schema=False, separator=separator)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeDecodeError, csv.Error) as error:
         raise RequestError(
             400, "not_csv", f"the body is not CSV: {str(error).splitlines()[0][:300]}"
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -54,18 +55,28 @@ class History:
     def __init__(self, path: Path, keep_days: float = 90.0) -> None:
         self.path, self._keep = path, keep_days * _DAY
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(path, timeout=5.0, check_same_thread=False, isolation_level=None)
+        self._open()
+        self._prune()
+
+    def _open(self) -> None:
+        self._database = sqlite3.connect(
+            self.path, timeout=2.0, check_same_thread=False, isolation_level=None
+        )
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
         self._database.execute("PRAGMA foreign_keys = ON")
         self._database.executescript(_SCHEMA)
+        self._file = os.stat(self.path).st_ino
         self._pruned = 0.0
-        self._prune()
 
     def add(self, scored: Scored) -> None:
         """Store a request; it is on the disk when this returns."""
         now = time.time()
         with self._lock:
+            # A file that was removed or replaced would still take what nobody can read.
+            if not self.path.exists() or os.stat(self.path).st_ino != self._file:
+                self._database.close()
+                self._open()
             if now - self._pruned > 3_600:
                 self._prune()
             run = self._database.execute

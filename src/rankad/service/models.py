@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankad.detectors.base import CalibratedDetector
-from rankad.modelfile import ModelCard, ModelFileError, load, read_card
+from rankad.modelfile import ModelCard, load, read_card
 from rankad.service.errors import RequestError
 
 __all__ = ["ModelStore", "ServedModel"]
@@ -74,8 +74,13 @@ class ModelStore:
             raise RequestError(404, "unknown_model", f"there is no model {name[:100]!r}; there are: {known}")
         return model
 
-    def refresh(self) -> list[tuple[str, str | None]]:
+    def refresh(self, *, again: bool = False) -> list[tuple[str, str | None]]:
         """Load the files that have changed; a file that cannot be loaded leaves the old model in place.
+
+        Parameters
+        ----------
+        again : bool
+            Whether to try files again that could not be loaded, and to report files that are gone.
 
         Returns
         -------
@@ -86,16 +91,17 @@ class ModelStore:
         for name, model in list(self._models.items()):
             try:
                 stamp = _stamp(model.path)
-            except OSError:
+            except OSError as error:
+                changes += [(name, str(error))] if again else []
                 continue
-            if stamp in (model.stamp, self._failed.get(name)):
+            if stamp == model.stamp or (not again and stamp == self._failed.get(name)):
                 continue
             try:
                 self._models[name] = _load(name, model.path)
                 self._failed.pop(name, None)
                 changes.append((name, None))
-            except (ModelFileError, OSError) as error:
-                # Not tried again until the file changes again.
+            except Exception as error:
+                # Whatever is wrong with it, the old one serves. Not tried again until the file changes again.
                 self._failed[name] = stamp
                 changes.append((name, str(error)))
         return changes

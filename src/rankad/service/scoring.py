@@ -55,6 +55,7 @@ def score_rows(model: ServedModel, batch: Batch, alpha: float | None, fdr: float
     """Score the rows of a request; errors about its columns and cells become a `RequestError`."""
     rate = model.detector.alpha if alpha is None else alpha
     if batch.n_rows == 0:
+        _check_names(model, batch.columns)
         nothing: Floats = np.empty(0)
         return Answers({"p_value": nothing, "score": nothing, "alarm": np.empty(0, dtype=bool)}, rate)
     try:
@@ -73,6 +74,17 @@ def decide(scored: dict[str, Any], rate: float, fdr: float | None) -> Answers:
         rate = counts.level(fdr)
         columns["alarm"] = columns["p_value"] <= rate
     return Answers(columns, rate)
+
+
+def _check_names(model: ServedModel, columns: Any) -> None:
+    """Refuse a table without rows that lacks columns: it may have been read as what it is not."""
+    names = getattr(columns, "column_names", getattr(columns, "columns", columns))
+    if isinstance(names, (list, np.ndarray)) and not isinstance(columns, dict) and columns is names:
+        # A list of no rows has no names.
+        return
+    lacking = [name for name in model.card.columns if name not in list(names)]
+    if lacking:
+        raise RequestError(422, "rows", f"there are no rows, and no column {lacking[0]!r}")
 
 
 def explain_rows(model: ServedModel, batch: Batch, alpha: float | None) -> list[dict[str, Any]]:
