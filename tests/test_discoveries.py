@@ -16,11 +16,11 @@ def batch(rng, n_calibration=199, m=60, n_anomalies=15, shared=True, spread=0.02
     return (1 + (calibration <= rows[:, None]).sum(axis=1)) / (n_calibration + 1)
 
 
-@pytest.mark.parametrize("shared", [True, False])
 def benjamini_hochberg(p, q):
     return stats.false_discovery_control(p) <= q
 
 
+@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("rule", [benjamini_hochberg, lambda p, q: storey(p, q, n_calibration=199)])
 def test_the_false_discovery_rate_is_kept(shared, rule):
     rng, q, shares = np.random.default_rng(0), 0.2, []
