@@ -224,3 +224,18 @@ def test_blocks_are_scored_with_their_columns_kept(local, rows, new):
     assert len(next(score_blocks(shared, iter([batch.slice(0, 0)]), Layout(NAMES)))) == 0
     with pytest.raises(ValueError, match="columns 'z' are missing"):
         next(score_blocks(shared, iter([batch_of(new, ("x", "y"))]), Layout(NAMES)))
+
+
+def test_parquet_is_written_in_several_files(new, tmp_path, monkeypatch):
+    from rankad.engines import partitions
+
+    monkeypatch.setattr(partitions, "_FILE_ROWS", 200)
+    batch = batch_of(new)
+    batches = [batch.slice(begin, 100) for begin in range(0, 500, 100)]
+    partitions.write_parquet(batches, batch.schema, str(tmp_path / "out"))
+    assert len(list((tmp_path / "out").iterdir())) == 3
+    url = (tmp_path / "url").as_uri()
+    partitions.write_parquet(partitions.read_parquet_batches(str(tmp_path / "out")), batch.schema, url)
+    assert partitions.parquet_dataset(url).to_table().equals(pa.Table.from_batches([batch]))
+    partitions.write_parquet([], batch.schema, str(tmp_path / "empty"))
+    assert partitions.parquet_dataset(str(tmp_path / "empty")).count_rows() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -30,7 +31,7 @@ Block: TypeAlias = Any
 # What is done with one partition: called with its number and its blocks.
 Work: TypeAlias = Callable[[int, Iterator[Block]], T]
 
-_BATCH_ROWS = 65_536
+_BATCH_ROWS, _FILE_ROWS = 65_536, 2**22
 
 
 class Partitions(Protocol):
@@ -106,20 +107,29 @@ def parquet_dataset(path: str) -> Any:
 
 
 def write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:
-    """Write record batches to a new folder of Parquet files; it may be a URL."""
-    import pyarrow.dataset as ds
+    """Write record batches to a new folder of Parquet files, as they come; it may be a URL."""
+    import pyarrow.parquet as pq
 
-    inner, system = _located(path)
-    ds.write_dataset(
-        batches,
-        inner,
-        schema=schema,
-        format="parquet",
-        filesystem=system,
-        basename_template="part-{i}.parquet",
-        max_rows_per_file=2**22,
-        max_rows_per_group=2**17,
-    )
+    folder, system = _located(path)
+    if system is None:
+        os.makedirs(folder)
+    else:
+        system.makedirs(folder, exist_ok=True)
+    # One batch at a time: pyarrow's own writer of folders holds up to eight million rows.
+    remaining, at = iter(batches), 0
+    batch = next(remaining, None)
+    while batch is not None or at == 0:
+        name = f"{folder}/part-{at:05}.parquet"
+        with (
+            open(name, "wb") if system is None else system.open(name, "wb") as stream,
+            pq.ParquetWriter(stream, schema) as writer,
+        ):
+            n_rows = 0
+            while batch is not None and n_rows < _FILE_ROWS:
+                writer.write_batch(batch)
+                n_rows += batch.num_rows
+                batch = next(remaining, None)
+        at += 1
 
 
 def _located(path: str) -> tuple[str, Any]:
