@@ -161,6 +161,24 @@ def test_very_wide_rows_have_their_cells_and_wrong_ones_are_found(tmp_path: Path
         whole(path)
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_very_wide_rows_without_quotes_are_cut_at_their_delimiters(tmp_path: Path, newline: str) -> None:
+    path, n = tmp_path / "wide.csv", 6_000
+    names = ";".join(f"c{i}" for i in range(n))
+    rows = [[f"{row}.{column}" for column in range(n)] for row in range(3)]
+    rows[1][0] = rows[2][-1] = rows[0][4_000] = ""
+    path.write_bytes(newline.join([names, *map(";".join, rows)]).encode())
+    assert whole(path).rows() == [tuple(cell or None for cell in row) for row in rows]
+    # As many cells as two whole rows have, and not UTF-8.
+    for short, complaint in (
+        (b";" * (n - 2) + b"\n" + b";" * n, "5,999 cells"),
+        (b"\xff" + b";" * (n - 1), "UTF-8"),
+    ):
+        path.write_bytes(names.encode() + b"\n" + short)
+        with pytest.raises(TableError, match=rf"line 2: .*{complaint}"):
+            whole(path)
+
+
 def test_blank_lines_are_no_rows_unless_there_is_one_column(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('a,b\n\n1,2\n\r\n\n3,"\n\n"\n,\n\n')

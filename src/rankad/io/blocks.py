@@ -20,7 +20,7 @@ class RecordBlocks:
 
     def __init__(self, stream: ByteStream, batch_bytes: int, *, quoted: bool) -> None:
         self.stream, self.offset, self.line = stream, 0, 0
-        self._batch_bytes, self._quoted, self._rest = batch_bytes, quoted, b""
+        self.batch_bytes, self._quoted, self._rest = batch_bytes, quoted, b""
         if stream.peek(3) == _UTF8_MARK:
             self.offset = len(stream.read(3))
 
@@ -28,7 +28,7 @@ class RecordBlocks:
         """Return the next record with its newline."""
         self._fill()
         end = first_record_end(self._rest) if self._quoted else self._rest.find(b"\n") + 1
-        if not end and len(self._rest) == self._batch_bytes:
+        if not end and len(self._rest) == self.batch_bytes:
             self._raise_too_long()
         record = self._rest[: end or None]
         self._rest = self._rest[len(record) :]
@@ -45,7 +45,7 @@ class RecordBlocks:
                 len(self._rest) if not text else self._rest.rfind(b"\n", 0, len(self._rest) - len(text)) + 1
             )
             # Stop at a record, or at the end of the file.
-            if not blank or (not text and len(self._rest) < self._batch_bytes):
+            if not blank or (not text and len(self._rest) < self.batch_bytes):
                 return
             self.offset += blank
             self.line += self._rest.count(b"\n", 0, blank)
@@ -57,7 +57,7 @@ class RecordBlocks:
         """Return the next whole records; empty at the end."""
         self._fill()
         data = self._rest
-        if len(data) < self._batch_bytes:
+        if len(data) < self.batch_bytes:
             end = len(data)
             if self._quoted and data.count(b'"') % 2:
                 line = self.line + 1 + data.count(b"\n", 0, end_of_records(data))
@@ -100,14 +100,14 @@ class RecordBlocks:
         self.offset, self.line = offset, line
 
     def _fill(self) -> None:
-        missing = self._batch_bytes - len(self._rest)
+        missing = self.batch_bytes - len(self._rest)
         if missing > 0:
             self._rest += self.stream.read(missing)
 
     def _raise_too_long(self) -> NoReturn:
         hint = " Is a quote never closed?" if self._quoted else ""
         raise TableError(
-            f"{self.stream.name}, line {self.line + 1}: a row longer than {self._batch_bytes:,} bytes "
+            f"{self.stream.name}, line {self.line + 1}: a row longer than {self.batch_bytes:,} bytes "
             f"(batch_bytes).{hint}"
         )
 

@@ -20,8 +20,11 @@ from rankad.io.text_encodings import not_utf8
 
 DELIMITERS = (",", ";", "\t", "|")
 _PIECE = 1 << 16
-# More columns than these are read in groups.
+# Polars takes kilobytes for each column that it reads. More columns than these are cut from one long column
+# of cells, or read in groups where there are quotes.
 _COLUMNS_AT_ONCE = 5_000
+# Their batches have at least so many bytes a column, which is some hundred rows.
+_BYTES_A_COLUMN = 1 << 10
 # How files begin that are not CSV, and what to do.
 _NOT_CSV = {
     ("[{", '{"'): "JSON; give the format (--format json)",
@@ -59,6 +62,8 @@ class DelimitedReader(TableReader):
         self.delimiter = _sniffed(header) if delimiter is None else delimiter
         self.columns = _names(header, self.delimiter, self.name)
         self._parse = _Parser(self.columns, self.delimiter)
+        if self._parse.is_wide:
+            self._blocks.batch_bytes = max(batch_bytes, _BYTES_A_COLUMN * len(self.columns))
         if start is not None:
             self._blocks.go_to(self._start["offset"], self._start["line"])
             self.rows = self._start["rows"]
@@ -135,10 +140,13 @@ class _Parser:
     def __init__(self, columns: list[str], delimiter: str) -> None:
         self._schema: dict[str, pl.DataType] = dict.fromkeys(columns, pl.String())
         self._delimiter = delimiter
+        self.is_wide = len(columns) > _COLUMNS_AT_ONCE
 
     def attempt(self, block: bytes, numbers: Collection[str] = ()) -> pl.DataFrame | None:
         if not block:
             return pl.DataFrame(schema=self._schema)
+        if self.is_wide and b'"' not in block:
+            return self._cut(block)
         try:
             frame = self._read(block, numbers)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -147,10 +155,32 @@ class _Parser:
             frame = frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
         # Polars pads short rows and blank lines silently and, where columns are read in groups, accepts long
         # rows too.
-        doubtful = frame.width > _COLUMNS_AT_ONCE or (frame.width > 1 and frame[:, -1].null_count())
+        doubtful = self.is_wide or (frame.width > 1 and frame[:, -1].null_count())
         if doubtful and not self._is_rectangular(frame, block):
             return None
         return frame
+
+    def _cut(self, block: bytes) -> pl.DataFrame | None:
+        """Read rows without quotes as one column of cells, and cut it into the columns of the table."""
+        block = block.removesuffix(b"\n").replace(b"\r\n", b"\n").removesuffix(b"\r")
+        width, letters = len(self._schema), np.frombuffer(block, np.uint8)
+        delimiters = np.flatnonzero(letters == ord(self._delimiter))
+        ends = np.append(np.flatnonzero(letters == ord("\n")), len(block))
+        if (np.diff(np.searchsorted(delimiters, ends), prepend=0) != width - 1).any():
+            return None
+        try:
+            text = block.replace(b"\n", self._delimiter.encode()).decode()
+        except UnicodeDecodeError:
+            return None
+        cells = pl.Series([text], dtype=pl.String).str.split(self._delimiter).explode()
+        if (cells == "").any():
+            cells = pl.select(pl.when(cells != "").then(cells)).to_series()
+        by_column = np.arange(cells.len(), dtype=np.uint32).reshape(-1, width).ravel(order="F")
+        cells = cells.gather(pl.Series(by_column))
+        height = len(ends)
+        return pl.DataFrame(
+            [cells.slice(at * height, height).alias(name) for at, name in enumerate(self._schema)]
+        )
 
     def complaint(self, block: bytes) -> str:
         try:
@@ -170,9 +200,8 @@ class _Parser:
                 block, has_header=False, separator=self._delimiter, schema=schema, columns=columns
             )
 
-        if len(schema) <= _COLUMNS_AT_ONCE:
+        if not self.is_wide:
             return read(None)
-        # Polars reserves some kilobytes for each column that it reads.
         starts = range(0, len(schema), _COLUMNS_AT_ONCE)
         groups = [range(at, min(at + _COLUMNS_AT_ONCE, len(schema))) for at in starts]
         return pl.concat([read(group).shrink_to_fit() for group in groups], how="horizontal")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,9 +14,10 @@ from rankad.tables.encoded_columns import Column, NumberColumn
 
 __all__ = ["row_warnings"]
 
-_SUMS = (
-    r"(?i)^\W*(?:(?:grand|sub)[ -]?)?(?:totals?|totale|sums?|summe|gesamt(?:summe)?|insgesamt|somme|suma"
-    r"|averages?|avg|means?|mittelwert|durchschnitt|moyenne|promedio)\W*$"
+_SUMS = re.compile(
+    r"\W*(?:(?:grand|sub)[ -]?)?(?:totals?|totale|sums?|summe|gesamt(?:summe)?|insgesamt|somme|suma"
+    r"|averages?|avg|means?|mittelwert|durchschnitt|moyenne|promedio)\W*",
+    re.IGNORECASE,
 )
 # Sums are looked for in tables of the size that people make by hand.
 _MOST_ROWS, _LEAST_ROWS = 100_000, 8
@@ -46,10 +48,10 @@ def _line_of_sums(table: pl.DataFrame, columns: Sequence[Column]) -> str:
     if table.height < _LEAST_ROWS:
         return ""
     what = ""
-    for series in table.select(pl.col(pl.String)):
-        last = series.tail(1)
-        if last.str.contains(_SUMS)[0] and not (series.head(-1) == last[0]).any():
-            what = f"column {series.name!r} has {shown(last[0])} there, and nowhere else"
+    for (name, kind), last in zip(table.schema.items(), table.row(-1), strict=True):
+        is_sum = kind == pl.String and last is not None and _SUMS.fullmatch(last)
+        if is_sum and not (table[name].head(-1) == last).any():
+            what = f"column {name!r} has {shown(last)} there, and nowhere else"
             break
     if not what and table.height <= _MOST_ROWS:
         numbers = [column for column in columns if isinstance(column, NumberColumn)]
