@@ -20,6 +20,8 @@ _FAILED, _MISUSED, _INTERRUPTED, _TERMINATED, _UNREAD = 1, 2, 130, 143, 141
 # The longest error; names of files and columns may have any length.
 _LONGEST = 900
 _OUTPUT = "standard output"
+# The allocator of polars (jemalloc) gives memory back after a second; by default it keeps some for good.
+_ALLOCATOR, _GIVE_BACK = "_RJEM_MALLOC_CONF", "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0"
 # Options that need no memory.
 _ABOUT = {"--help", "-h", "--version"}
 
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         # SIGTERM, like an interrupt, must leave no temporary files.
         interruption.listen()
+        # Before polars is imported.
+        os.environ.setdefault(_ALLOCATOR, _GIVE_BACK)
     _replace_closed_standard_files()
     status: Any
     try:

@@ -170,10 +170,10 @@ class _Layout(NamedTuple):
 
 def _middle(rows: Floats) -> Floats:
     """Return the upper median of every column, some columns at a time."""
-    medians = np.empty(rows.shape[1])
+    medians, middle = np.empty(rows.shape[1]), len(rows) // 2
     for begin in range(0, rows.shape[1], _SORTED):
-        some = slice(begin, begin + _SORTED)
-        medians[some] = np.sort(rows[:, some], axis=0)[len(rows) // 2]  # np.median takes three times as long
+        some = np.ascontiguousarray(rows[:, begin : begin + _SORTED].T)
+        medians[begin : begin + _SORTED] = np.partition(some, middle, axis=1)[:, middle]
     return medians
 
 
