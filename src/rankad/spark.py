@@ -200,7 +200,22 @@ def _score(
         yield block.drop_columns([_VECTOR]) if layout.vector == _VECTOR else block
 
 
-class _ModelWriter(MLWriter):
+class _Writer(MLWriter):
+    """A writer that can overwrite with Spark Connect, too, which has no way to remove a folder."""
+
+    def _handleOverwrite(self, path: str) -> None:
+        if type(self.sparkSession).__module__.startswith("pyspark.sql.connect"):
+            # An empty table takes the place of whatever is there.
+            self.sparkSession.createDataFrame([], "nothing string").write.mode("overwrite").text(path)
+        else:
+            super()._handleOverwrite(path)
+
+
+class _ParamsWriter(_Writer, DefaultParamsWriter):
+    """Writes the params of an estimator."""
+
+
+class _ModelWriter(_Writer):
     """Writes params as Spark ML does, and the model file as a table of one cell."""
 
     def __init__(self, instance: _DetectorModel) -> None:
@@ -262,6 +277,10 @@ class _DetectorEstimator(Estimator[Any], _FitParams, DefaultParamsReadable[Any],
 
     _local: Callable[..., Any]
     _model: type[_DetectorModel]
+
+    def write(self) -> MLWriter:
+        """Return a writer, as in ``RankAD(...).write().overwrite().save(path)``."""
+        return _ParamsWriter(self)
 
     def _fitted(self, detector: Any, layout: Layout) -> _DetectorModel:
         model = self._model(detector, layout)
