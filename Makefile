@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises certificates faults browser test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality research promises certificates engines faults browser test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -57,6 +57,10 @@ promises: $(TEST_ENV) ## count false alarms on laws made up to break the promise
 certificates: $(TEST_ENV) ## try each promise a thousand times on fresh data into docs/certificates.md (about 20 minutes)
 	$(PY) -m benchmarks.certificates --out results
 	cp results/certificates.md docs/certificates.md
+
+engines: $(DEV_ENV) ## measure Spark and Dask beside one process into docs/benchmarks/engines.md (about 20 minutes)
+	$(PY) -m benchmarks.engines page --out results/engines
+	cp results/engines/engines.md docs/benchmarks/engines.md
 
 faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into docs/faults (about 50 minutes of one core)
 	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \

@@ -3,6 +3,7 @@
     python -m benchmarks.engines overhead --engine dask     # 1,000,000 rows scored, beside one process
     python -m benchmarks.engines memory --engine spark      # 20,000,000 rows fitted and scored, peak memory
     python -m benchmarks.engines peers                      # beside a pandas_udf around IsolationForest
+    python -m benchmarks.engines page --out results/engines # all of it, as a page
 
 Every figure is of one run; start-up of clusters and processes is left out of the times.
 """
@@ -26,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import rankad
+from benchmarks import engines_page
 from rankad.engines.fitting import fit_rank_ad
 from rankad.engines.partitions import Layout, parquet_partitions, read_parquet_batches, write_parquet
 from rankad.engines.scoring import SharedDetector, score_blocks
@@ -193,9 +195,9 @@ def fit_and_score(name: str, engine: Any, folder: Path, out: Path | None, params
     return {"fit_s": fitted - begin, "score_s": end - fitted, "score_cpu_s": spent, "detector": local}
 
 
-def pass_through(name: str, engine: Any, folder: Path) -> float:
+def pass_through(name: str, engine: Any, folder: Path) -> dict[str, float]:
     """Return the seconds that an engine takes to hand all rows to Python and back, unchanged."""
-    begin = time.perf_counter()
+    begin, used = time.perf_counter(), cpu_seconds()
     if name == "dask":
         import dask.dataframe as dd
 
@@ -204,7 +206,7 @@ def pass_through(name: str, engine: Any, folder: Path) -> float:
     else:
         frame = engine.read.parquet(folder.as_uri())
         frame.mapInArrow(lambda blocks: blocks, frame.schema).groupBy().sum(NAMES[0]).collect()
-    return time.perf_counter() - begin
+    return {"score_s": time.perf_counter() - begin, "score_cpu_s": cpu_seconds() - used}
 
 
 def _finish(total: Callable[[], Any], write: Callable[[], Any], out: Path | None) -> None:
@@ -226,7 +228,7 @@ def overhead(name: str, n: int, workers: int) -> dict[str, Any]:
             "score_s": time.perf_counter() - middle,
             "score_cpu_s": cpu_seconds() - used,
         }
-        from_files = [fit_and_score("local", None, path, None, {}) for _ in range(2)][1]
+        from_files = [fit_and_score("local", None, path, None, {"n_jobs": workers}) for _ in range(2)][1]
         del from_files["detector"]
         with engine_of(name, workers) as engine:
             runs = [fit_and_score(name, engine, path, None, {}) for _ in range(2)]
@@ -244,7 +246,7 @@ def overhead(name: str, n: int, workers: int) -> dict[str, Any]:
         "in memory": local_times,
         "one process from files": from_files,
         name: runs[1],
-        f"{name}, nothing done": {"score_s": nothing},
+        f"{name}, nothing done": nothing,
         "same model": bool(same),
     }
 
@@ -326,11 +328,15 @@ def peers(n: int, workers: int) -> dict[str, Any]:
 def main() -> None:
     """Run one of the measurements and print it as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__)
-    parser.add_argument("what", choices=["overhead", "memory", "peers"])
+    parser.add_argument("what", choices=["overhead", "memory", "peers", "page"])
     parser.add_argument("--engine", choices=["local", "dask", "spark"], default="dask")
     parser.add_argument("--rows", type=int)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=Path("results/engines"), help="of the page")
     given = parser.parse_args()
+    if given.what == "page":
+        engines_page.write(given.out, given.rows, given.workers)
+        return
     n = given.rows or {"overhead": 1_000_000, "memory": 20_000_000, "peers": 200_000}[given.what]
     if given.what == "peers":
         found = peers(n, given.workers)
