@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rankad._base.files import is_stream
 from rankad._base.wording import counted
 from rankad.cli import options as opt
 from rankad.cli.console import console
@@ -58,6 +59,8 @@ def watch(
     from rankad.modelfile import load
     from rankad.scoring.watching import Watcher
 
+    if is_stream(table):
+        raise opt.refuse("TABLE", f"{table} is a pipe; give - and send it to standard input: < {table}")
     inputs: list[str | Path] = [model] if table == "-" else [table, model]
     opt.check_file(str(out), "--out", [*inputs, state])
     opt.check_file(str(state), "--state", [*inputs, out])
