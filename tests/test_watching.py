@@ -204,6 +204,19 @@ def test_a_pipe_with_a_name_is_refused(capsys, detector, tmp_path):
     model, pipe = tmp_path / "m.rankad", tmp_path / "pipe"
     detector.save(model)
     os.mkfifo(pipe)
+    # With a writer, so that opening it does not wait.
+    writer = os.open(pipe, os.O_RDWR)
     said = call(capsys, "watch", pipe, "--model", model, "--state", tmp_path / "s", "--out", tmp_path / "e")
+    os.close(writer)
     assert said.status == 2
     assert "give - and send it to standard input" in said.err
+
+
+def test_closed_standard_input_is_said(capsys, monkeypatch, detector, tmp_path):
+    model = tmp_path / "m.rankad"
+    detector.save(model)
+    monkeypatch.setattr("sys.stdin", None)
+    said = call(capsys, "watch", "-", "--model", model, "--state", tmp_path / "s", "--out", tmp_path / "e")
+    assert said.status == 1
+    assert said.err == "rankad: standard input is closed; send a table through a pipe, or give a file.\n"
+    assert not (tmp_path / "s").exists()

@@ -6,7 +6,7 @@ import hashlib
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import typer
 
@@ -64,6 +64,9 @@ def watch(
     inputs: list[str | Path] = [model] if table == "-" else [table, model]
     opt.check_file(str(out), "--out", [*inputs, state])
     opt.check_file(str(state), "--state", [*inputs, out])
+    stream: IO[bytes] | None = getattr(sys.stdin, "buffer", None)
+    if table == "-" and stream is None:
+        raise TableError("standard input is closed; send a table through a pipe, or give a file.")
     detector = load(model)
     if not isinstance(detector, TableDetector):
         raise TableError(
@@ -81,7 +84,7 @@ def watch(
     )
     raised: list[DriftAlarm] = []
     while True:
-        found = watcher.read_stream(sys.stdin.buffer) if table == "-" else watcher.read(table)
+        found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
         raised += found
         if not quiet and not as_json:
             _print_drift(found)
