@@ -241,3 +241,51 @@ def test_more_threads_than_can_be_had_are_not_started(monkeypatch):
     assert [threads(jobs) for jobs in (None, 1, 90, 100_000)] == [100, 1, 90, 100]
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
     assert [threads(jobs) for jobs in (None, 3, 100_000)] == [2, 3, 64]
+
+
+@contextmanager
+def standard(number, path, flags):
+    """Let standard input or output be a file for a while."""
+    kept, handle = os.dup(number), os.open(path, flags)
+    os.dup2(handle, number)
+    try:
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+        os.close(handle)
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_the_file_behind_standard_input_is_not_replaced(copies, capsys, command):
+    table, model = copies
+    before = {path: path.read_bytes() for path in copies}
+    words = commands("-", model, table)[command]
+    with standard(0, table, os.O_RDONLY):
+        said = call(capsys, *words)
+    assert said.status == 2
+    assert f"{table} is also read from; write to another file." in said.err
+    assert {path: path.read_bytes() for path in copies} == before
+
+
+@pytest.mark.parametrize("command", ["report", "calibrate", "find a model"])
+def test_the_file_behind_standard_output_is_not_replaced(copies, capfd, tmp_path, command):
+    table, model = copies
+    log = tmp_path / "log"
+    log.write_text("kept")
+    with standard(1, log, os.O_WRONLY | os.O_APPEND):
+        said = call(capfd, *commands(table, model, "/dev/fd/1")[command])
+    assert said.status == 2
+    assert "/dev/fd/1 is also what this command prints to" in said.err
+    assert log.read_text() == "kept"
+
+
+@pytest.mark.parametrize("command", ["score", "find"])
+def test_rows_are_not_appended_to_their_own_table(copies, capfd, command):
+    table, model = copies
+    before = table.read_bytes()
+    with standard(1, table, os.O_WRONLY | os.O_APPEND):
+        said = call(capfd, *commands(table, model, "-")[command])
+    assert said.status == 1
+    assert f"{table} is also read from; send the output to another file." in said.err
+    assert table.read_bytes() == before

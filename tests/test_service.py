@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
+from cli_cases import call
 from rankad import RankAD, TableDetector, load
 from rankad.client import Client, ServiceError
 from rankad.service.app import make_app
@@ -366,6 +367,55 @@ def test_a_history_that_cannot_be_written_is_said_and_not_acknowledged(service, 
     assert response.status_code == 503
     assert "could not be stored" in response.json()["error"]["message"]
     assert other.execute("SELECT COUNT(*) FROM batches").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("text", "is no SQLite database"),
+        ("tables", "a database that rankad serve did not make"),
+        ("batches", "a database that rankad serve did not make"),
+        ("device", "is a device or a pipe"),
+        ("folder", "is a folder"),
+    ],
+)
+def test_no_history_is_kept_in_a_file_of_something_else(folder, tmp_path, what, said):
+    path = tmp_path / "h"
+    if what == "text":
+        path.write_text("a,b\n1,2\n" * 200)
+    elif what == "device":
+        path.symlink_to("/dev/null")
+    elif what == "folder":
+        path.mkdir()
+    else:
+        with sqlite3.connect(path) as database:
+            database.execute(f"CREATE TABLE {what} (id INTEGER PRIMARY KEY, time REAL)")
+            database.execute(f"INSERT INTO {what} (time) VALUES (1)")
+        database.close()
+    before = None if what in ("device", "folder") else path.read_bytes()
+    with pytest.raises((ValueError, OSError)) as refused:
+        make_app(Settings((folder / "pump.rankad",), history=path))
+    assert str(path) in str(refused.value)
+    assert said in str(refused.value)
+    assert before is None or path.read_bytes() == before
+
+
+def test_the_history_does_not_go_to_a_model(folder, tmp_path, capsys):
+    path = tmp_path / "h"
+    path.hardlink_to(folder / "pump.rankad")
+    ended = call(capsys, "serve", folder / "pump.rankad", "--history", path)
+    assert ended.status == 2
+    assert f"{path} is also read from; write to another file." in ended.err
+
+
+def test_keys_are_added_to_a_file_of_keys_alone(folder, tmp_path, capsys):
+    for name, content in (("table.csv", b"a,b\n1,2\n"), ("m", (folder / "pump.rankad").read_bytes())):
+        path = tmp_path / name
+        path.write_bytes(content)
+        ended = call(capsys, "serve", "--new-key", "bob", "--keys", path)
+        assert (ended.status, ended.out) == (1, "")
+        assert f"{path} holds a line that is no key" in ended.err
+        assert path.read_bytes() == content
 
 
 def test_metrics_and_request_ids(service):

@@ -18,7 +18,10 @@ from threadpoolctl import ThreadpoolController
 from cli_cases import ENVIRONMENT
 from rankad import RankAD, TableDetector, load
 from rankad._base.threads import in_blocks, one_blas_thread
+from rankad.io.output import open_output
 from rankad.io.table_files import open_table
+from rankad.scoring.watching import Watcher
+from rankad.service.formats import read_rows
 
 
 def _bounds(n, most, n_jobs=None, *, few=None):
@@ -275,6 +278,9 @@ def test_tables_are_refused_in_a_child_forked_after_polars_was_used(tmp_path):
     assert in_a_fork(refused(lambda: TableDetector().fit(table))) == 0
     assert in_a_fork(refused(lambda: load(tmp_path / "model.rankad"))) == 0
     assert in_a_fork(refused(lambda: open_table(tmp_path / "table.csv"))) == 0
+    assert in_a_fork(refused(lambda: open_output(tmp_path / "out.csv"))) == 0
+    assert in_a_fork(refused(lambda: Watcher(detector, "m", tmp_path / "s", tmp_path / "e"))) == 0
+    assert in_a_fork(refused(lambda: read_rows(b"a,b\n1,x\n", "text/csv", 9))) == 0
     inner, encoded = detector.detector_, detector.encoder_.encode(table).rows
     assert in_a_fork(lambda: inner.p_values(encoded)) == 0
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 
 import numpy as np
 import polars as pl
@@ -171,3 +172,51 @@ def test_a_last_line_of_a_pipe_needs_no_line_end(detector, table, tmp_path):
     one = watcher(detector, tmp_path)
     one.read_stream(io.BytesIO("".join(table[:4]).rstrip("\n").encode()))
     assert one.n_rows == 3
+
+
+def test_a_file_that_is_not_the_events_of_the_state_is_not_cut_off(detector, table, tmp_path):
+    (tmp_path / "t.csv").write_text("".join(table))
+    watcher(detector, tmp_path).read(tmp_path / "t.csv")
+    state, longer = tmp_path / "state.json", tmp_path / "longer.jsonl"
+    for text in ("".join(table) * 20, (tmp_path / "events.jsonl").read_text() * 3):
+        longer.write_text(text)
+        with pytest.raises(TableError, match=r"longer.jsonl is not the file of events"):
+            Watcher(detector, "model", state, longer)
+        assert longer.read_text() == text
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_state_and_events_are_two_files(capsys, detector, table, tmp_path, link):
+    model, path, out = tmp_path / "m.rankad", tmp_path / "t.csv", tmp_path / "new"
+    detector.save(model)
+    path.write_text("".join(table))
+    state = tmp_path / "link" if link else out
+    if link:
+        state.symlink_to(out)
+    said = call(capsys, "watch", path, "--model", model, "--state", state, "--out", out)
+    assert said.status == 2
+    assert "write to another file" in said.err
+    assert not out.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX")
+def test_a_pipe_with_a_name_is_refused(capsys, detector, tmp_path):
+    model, pipe = tmp_path / "m.rankad", tmp_path / "pipe"
+    detector.save(model)
+    os.mkfifo(pipe)
+    # With a writer, so that opening it does not wait.
+    writer = os.open(pipe, os.O_RDWR)
+    said = call(capsys, "watch", pipe, "--model", model, "--state", tmp_path / "s", "--out", tmp_path / "e")
+    os.close(writer)
+    assert said.status == 2
+    assert "give - and send it to standard input" in said.err
+
+
+def test_closed_standard_input_is_said(capsys, monkeypatch, detector, tmp_path):
+    model = tmp_path / "m.rankad"
+    detector.save(model)
+    monkeypatch.setattr("sys.stdin", None)
+    said = call(capsys, "watch", "-", "--model", model, "--state", tmp_path / "s", "--out", tmp_path / "e")
+    assert said.status == 1
+    assert said.err == "rankad: standard input is closed; send a table through a pipe, or give a file.\n"
+    assert not (tmp_path / "s").exists()

@@ -53,3 +53,19 @@ def test_what_does_not_go_together_is_said(folder, few_folds):
     assert "name a folder" in run(*score, "local").output
     assert "does not go with" in run(*score, "local", "--out", folder / "o", "--sort").output
     assert "is there already" in run(*score, "local", "--out", folder / "normal").output
+
+
+def test_nothing_is_written_into_the_folder_that_is_read(folder, few_folds):
+    rows, link = folder / "normal", folder / "link"
+    link.hardlink_to(rows / "1.parquet")
+    before = {path.name: path.read_bytes() for path in rows.iterdir()}
+    for model in (rows / "0.parquet", rows / "m.rankad", link):
+        fitted = run("fit", rows, "--model", model, "--engine", "local")
+        assert fitted.exit_code == 2
+        assert "is also read from" in " ".join(fitted.output.split())
+    model = folder / "m.rankad"
+    assert run("fit", rows, "--model", model, "--engine", "local", "--quiet").exit_code == 0
+    scored = run("score", rows, "--model", model, "--out", rows / "scored", "--engine", "local")
+    assert scored.exit_code == 2
+    assert "which is read" in " ".join(scored.output.split())
+    assert {path.name: path.read_bytes() for path in rows.iterdir()} == before

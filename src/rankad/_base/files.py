@@ -13,7 +13,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["AtomicFile", "check_output", "is_stream", "naming", "put_in_place", "replacing"]
+__all__ = [
+    "AtomicFile",
+    "check_output",
+    "check_printing",
+    "is_read",
+    "is_stream",
+    "naming",
+    "put_in_place",
+    "replacing",
+]
 
 # A name that no other program uses.
 _TEMPORARY = ".rankad-{name}-{host}-{process}-{random}.tmp"
@@ -22,8 +31,9 @@ _TEMPORARY = ".rankad-{name}-{host}-{process}-{random}.tmp"
 def check_output(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
     """Raise where a file must not be written: over an input, in a missing folder, over a folder or a socket.
 
-    Devices and pipes pass; write to them, and never replace them (`is_stream`). An input that does not exist,
-    like - for standard input, is ignored.
+    An input may be a folder; all in it is read. The file that standard input comes from is an input, and one
+    that standard output or standard error goes to is not replaced either. Devices and pipes pass; write to
+    them, and never replace them (`is_stream`).
 
     Examples
     --------
@@ -34,8 +44,10 @@ def check_output(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     IsADirectoryError: / is a folder; name a file in it.
     """
     name = os.fspath(path)
-    if any(_same(name, given) for given in inputs):
+    if any(is_read(name, given) for given in inputs) or _is_open(name, [0]):
         raise FileExistsError(f"{name} is also read from; write to another file.")
+    if _is_open(name, [1, 2]):
+        raise FileExistsError(f"{name} is also what this command prints to; write to another file.")
     target = Path(os.path.realpath(name))
     if not target.parent.is_dir():
         raise FileNotFoundError(
@@ -47,11 +59,57 @@ def check_output(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
         raise FileExistsError(f"{name} is not a file, device or pipe; name another.")
 
 
-def _same(first: str, second: str | os.PathLike[str]) -> bool:
+def is_read(path: str | os.PathLike[str], given: str | os.PathLike[str]) -> bool:
+    """Return whether a file, there or not, is an input or in a folder that is one; no device or pipe is.
+
+    Examples
+    --------
+    >>> is_read("rows/new.csv", "./rows/new.csv"), is_read("new.csv", "rows")
+    (True, False)
+    """
+    if is_stream(path):
+        return False
+    target, source = os.path.realpath(path), os.path.realpath(given)
+    if target == source or (os.path.isdir(source) and target.startswith(os.path.join(source, ""))):
+        return True
     try:
-        return os.path.samefile(first, second) and not is_stream(first)
+        wanted = os.stat(path)
+        if os.path.samestat(wanted, os.stat(given)):
+            return True
+        # Other names of a file that has but one are links, which were followed.
+        if wanted.st_nlink < 2:
+            return False
     except OSError:
         return False
+    for folder, _, names in os.walk(source):
+        for name in names:
+            with suppress(OSError):
+                if os.path.samestat(wanted, os.stat(os.path.join(folder, name))):
+                    return True
+    return False
+
+
+def check_printing(inputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise if standard output goes to the end of a file that is read."""
+    for given in inputs:
+        if _is_open(given, [1]):
+            raise FileExistsError(f"{os.fspath(given)} is also read from; send the output to another file.")
+
+
+def _is_open(path: str | os.PathLike[str], numbers: Iterable[int]) -> bool:
+    """Return whether one of the process's own files is this one, and there is something in it to be lost."""
+    try:
+        wanted = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    if not stat.S_ISREG(wanted.st_mode) or not wanted.st_size:
+        return False
+    for number in numbers:
+        # It may be closed.
+        with suppress(OSError):
+            if os.path.samestat(wanted, os.fstat(number)):
+                return True
+    return False
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from rankad._base.files import is_read
+
 if TYPE_CHECKING:
     from rankad.cli.whole_table import WholeTable
     from rankad.detectors.table import TableDetector
@@ -124,6 +126,8 @@ def score_command(
         raise typer.BadParameter("with --engine, name a folder for Parquet files", param_hint="--out")
     if os.path.exists(out):
         raise typer.BadParameter(f"{out} is there already; name a new folder", param_hint="--out")
+    if is_read(out, table):
+        raise typer.BadParameter(f"{out} is in {table}, which is read; name another", param_hint="--out")
     detector = load(model)
     if alpha is not None:
         detector.alpha = alpha

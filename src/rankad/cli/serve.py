@@ -54,6 +54,8 @@ def serve(
         ) from error
     if (tls_certificate is None) != (tls_key is None):
         raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
+    if history != "none":
+        opt.check_file(history, "--history", [*models, *([] if keys is None else [keys])])
     settings = Settings(
         tuple(models),
         host,

@@ -6,10 +6,11 @@ import hashlib
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import typer
 
+from rankad._base.files import is_stream
 from rankad._base.wording import counted
 from rankad.cli import options as opt
 from rankad.cli.console import console
@@ -58,9 +59,14 @@ def watch(
     from rankad.modelfile import load
     from rankad.scoring.watching import Watcher
 
+    if is_stream(table):
+        raise opt.refuse("TABLE", f"{table} is a pipe; give - and send it to standard input: < {table}")
     inputs: list[str | Path] = [model] if table == "-" else [table, model]
     opt.check_file(str(out), "--out", [*inputs, state])
     opt.check_file(str(state), "--state", [*inputs, out])
+    stream: IO[bytes] | None = getattr(sys.stdin, "buffer", None)
+    if table == "-" and stream is None:
+        raise TableError("standard input is closed; send a table through a pipe, or give a file.")
     detector = load(model)
     if not isinstance(detector, TableDetector):
         raise TableError(
@@ -78,7 +84,7 @@ def watch(
     )
     raised: list[DriftAlarm] = []
     while True:
-        found = watcher.read_stream(sys.stdin.buffer) if table == "-" else watcher.read(table)
+        found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
         raised += found
         if not quiet and not as_json:
             _print_drift(found)

@@ -13,9 +13,10 @@ from typing import IO, Any, Literal, cast
 
 import polars as pl
 
-from rankad._base.files import check_output, is_stream, naming
+from rankad._base.files import check_output, check_printing, is_stream, naming
 from rankad.io.destinations import Destination, NewFile, Pipe, ResumableFile
 from rankad.io.errors import TableError, blamed_on, imported, shown
+from rankad.io.forks import check_polars
 from rankad.io.numbers import is_text
 from rankad.io.suffixes import compression_of, format_of
 
@@ -137,6 +138,7 @@ def open_output(
     ...     pl.read_csv(path).to_dicts(), there
     ([{'p_value': 0.25}], False)
     """
+    check_polars()
     path, inputs = os.fspath(path), list(inputs)
     format = format or format_of(path) or ("csv" if path == "-" else None)
     compression, streams = compression_of(path), path == "-" or is_stream(path)
@@ -148,7 +150,9 @@ def open_output(
     if neutralize_formulas and format not in ("csv", "tsv"):
         raise TableError(f"formulas are neutralized in CSV and TSV only, and {path} is written as {format}.")
     try:
-        if path != "-":
+        if path == "-":
+            check_printing(inputs)
+        else:
             for one in (path, f"{path}.part", f"{path}.part.json") if resume and not streams else (path,):
                 check_output(one, inputs)
         if resume and (streams or compression or format not in _TEXT):

@@ -16,6 +16,7 @@ import polars as pl
 
 from rankad._base.files import replacing
 from rankad.io.errors import TableError
+from rankad.io.forks import check_polars
 from rankad.monitoring.drift import DriftAlarm, DriftMonitor
 from rankad.tables.judging import Watch
 
@@ -29,6 +30,8 @@ _VERSION = 1
 _RECENT = 500
 # Bytes of lines that are scored together.
 _BLOCK = 1 << 20
+# No event is longer: its cells are from one block.
+_LINE = 16 * _BLOCK
 # Bytes before the place that was reached, by which a file that was replaced is told.
 _TAIL = 4096
 
@@ -90,6 +93,7 @@ class Watcher:
         delimiter: str = ",",
         **monitor: Any,
     ) -> None:
+        check_polars()
         self.detector, self.alpha = detector, detector.alpha if alpha is None else alpha
         self.delimiter, self._state_path, self._out_path = delimiter, Path(state), Path(out)
         self.monitor = DriftMonitor.for_detector(detector, **monitor)
@@ -98,7 +102,7 @@ class Watcher:
         if known:
             self._restore(model)
         # Events that were written after the state was saved will come again.
-        with open(self._out_path, "ab") as file:
+        with open(self._out_path, "a+b") as file:
             if not known:
                 # What others have written stays.
                 self._state.out_size = file.tell()
@@ -106,6 +110,15 @@ class Watcher:
                 raise TableError(
                     f"{out} has {file.tell()} bytes, but {state} says {self._state.out_size} were written; "
                     f"put the file back, or start over with another --state."
+                )
+            file.seek(self._state.out_size)
+            if not all(
+                _is_event(line, self._state.n_rows) for line in iter(lambda: file.readline(_LINE), b"")
+            ):
+                raise TableError(
+                    f"{out} is not the file of events that {state} belongs to: beyond byte "
+                    f"{self._state.out_size:,} it has other text. Name that file, or start over with another "
+                    f"--state."
                 )
             file.truncate(self._state.out_size)
         if not known:
@@ -247,6 +260,19 @@ class Watcher:
                 f"{self._state_path} is the state of another model. Start over with another --state."
             )
         self._state, self.monitor = state, monitor
+
+
+def _is_event(line: bytes, n_rows: int) -> bool:
+    """Return whether a line, or its beginning, is an event of a row after these."""
+    if not line.endswith(b"\n"):
+        # A kill may cut off the last one anywhere.
+        begins = b'{"row": '
+        return line.startswith(begins) or begins.startswith(line)
+    try:
+        event = json.loads(line)
+        return bool(event["row"] > n_rows) and ("p_value" in event or "drift" in event)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
 
 
 def _digest(tail: bytes) -> str:

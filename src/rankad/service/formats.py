@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from rankad.io.forks import check_polars
 from rankad.service.errors import RequestError
 
 __all__ = ["ARROW", "CSV", "JSON", "NDJSON", "Batch", "encode", "media_type", "read_rows"]
@@ -137,6 +138,7 @@ def _from_csv(body: bytes) -> Batch:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise RequestError(422, "columns", f"two columns are called {twice[0][:100]!r}")
+        check_polars()
         frame = pl.read_csv(io.BytesIO(body), infer_schema=False, separator=separator)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeDecodeError, csv.Error) as error:
         raise RequestError(

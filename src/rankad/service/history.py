@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rankad._base.files import check_output, is_stream
+
 __all__ = ["History", "Scored"]
 
 _SCHEMA = """
@@ -25,6 +27,8 @@ CREATE TABLE IF NOT EXISTS alarms (
 );
 CREATE INDEX IF NOT EXISTS alarms_by_batch ON alarms (batch);
 """
+_TABLES = {"batches", "alarms"}
+_COLUMNS = ["id", "time", "model", "sha256", "request", "n_rows", "n_alarms", "alpha"]
 _DAY = 86_400.0
 
 
@@ -59,9 +63,26 @@ class History:
         self._prune()
 
     def _open(self) -> None:
+        check_output(self.path)
+        if is_stream(self.path):
+            raise ValueError(f"{self.path} is a device or a pipe; the history is kept in a file.")
+        try:
+            self._connect()
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise OSError(f"{self.path}: the history cannot be opened: {error}.") from error
+            raise ValueError(f"{self.path} is no SQLite database ({error}); name another file.") from error
+
+    def _connect(self) -> None:
         self._database = sqlite3.connect(
             self.path, timeout=2.0, check_same_thread=False, isolation_level=None
         )
+        # Before anything is written: a database of somebody else's stays as it is.
+        tables = self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        columns = self._database.execute("SELECT name FROM pragma_table_info('batches')").fetchall()
+        if tables and ({name for (name,) in tables} != _TABLES or [name for (name,) in columns] != _COLUMNS):
+            raise ValueError(f"{self.path} is a database that rankad serve did not make; name another file.")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
         self._database.execute("PRAGMA foreign_keys = ON")
