@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import numpy as np
+
 from rankad.io.errors import TableError
 from rankad.io.streams import ByteStream
 
 _UTF8_MARK = b"\xef\xbb\xbf"
+# Each row takes memory of its own, however short its line is.
+_MOST_LINES = 1 << 18
 
 
 class RecordBlocks:
-    """Blocks of at most `batch_bytes` that end where a record ends; no record may be longer.
+    """Blocks of at most `batch_bytes`, and 262,144 lines, that end where a record ends.
+
+    A record of more bytes is an error; one of more lines is a block of its own.
 
     With `quoted`, a newline within double quotes belongs to a cell, as in CSV. `offset` is where the next
     block begins, in bytes after decompression; `line` counts the lines before it, and is advanced by the
@@ -69,10 +75,19 @@ class RecordBlocks:
             end = end_of_records(data) if self._quoted else data.rfind(b"\n") + 1
             if not end:
                 self._raise_too_long()
+        end = self._end_of_lines(data, end)
         block, self._rest = data[:end], data[end:]
         self.check_nul(block)
         self.offset += len(block)
         return block
+
+    def _end_of_lines(self, data: bytes, end: int) -> int:
+        """Return where the last record ends that is within the first so many lines."""
+        if data.count(b"\n", 0, end) <= _MOST_LINES:
+            return end
+        newlines = np.flatnonzero(np.frombuffer(data, np.uint8, end) == ord("\n"))
+        first = data[: newlines[_MOST_LINES - 1] + 1]
+        return (end_of_records(first) or end) if self._quoted else len(first)
 
     def check_nul(self, block: bytes) -> None:
         """Raise for a NUL byte in a block that begins after `line` lines."""
