@@ -168,6 +168,8 @@ def _texts() -> dict[str, _Table]:
         ),
         "names of control characters": ("t.csv", head.replace(b"heat", b"he\x1b[2Jat") + row * 30),
         "300,000 short lines": ("t.csv", head + b"1\n" * 300_000),
+        "a million rows of empty cells": ("t.csv", head + b",,,,\n" * 1_000_000),
+        "a million rows of one digit": ("t.csv", head + b",1,,,\n" * 1_000_000),
         "a folder of JSON in a cell": (
             "t.jsonl",
             b'{"load": ' + b'{"a": ' * 20_000 + b"1" + b"}" * 20_000 + b"}",

@@ -10,7 +10,8 @@ from rankad.io.errors import TableError
 from rankad.io.streams import ByteStream
 
 _UTF8_MARK = b"\xef\xbb\xbf"
-# Each row takes memory of its own, however short its line is.
+# Each row takes memory of its own, however short its line is: a block of more lines than this is cut in two
+# or more, of half as many.
 _MOST_LINES = 1 << 18
 
 
@@ -82,11 +83,11 @@ class RecordBlocks:
         return block
 
     def _end_of_lines(self, data: bytes, end: int) -> int:
-        """Return where the last record ends that is within the first so many lines."""
+        """Return where the block ends, with no more lines than it may have."""
         if data.count(b"\n", 0, end) <= _MOST_LINES:
             return end
         newlines = np.flatnonzero(np.frombuffer(data, np.uint8, end) == ord("\n"))
-        first = data[: newlines[_MOST_LINES - 1] + 1]
+        first = data[: newlines[_MOST_LINES // 2 - 1] + 1]
         return (end_of_records(first) or end) if self._quoted else len(first)
 
     def check_nul(self, block: bytes) -> None:
