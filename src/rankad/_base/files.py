@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["AtomicFile", "check_output", "is_stream", "naming", "put_in_place", "replacing"]
-
 # A name that no other program uses.
 _TEMPORARY = ".rankad-{name}-{host}-{process}-{random}.tmp"
 

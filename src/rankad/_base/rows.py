@@ -11,8 +11,6 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 
 from rankad._base.arrays import LARGEST, Floats
 
-__all__ = ["NotNumbersError", "is_plain", "validate_rows"]
-
 _SHOWN = 5
 
 

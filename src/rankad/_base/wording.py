@@ -9,21 +9,6 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = [
-    "as_typed",
-    "cell",
-    "count",
-    "counted",
-    "difference",
-    "isolated",
-    "percent",
-    "plain",
-    "printable",
-    "probability",
-    "ratio",
-    "shown",
-]
-
 _LONGEST = 80
 # Characters that change the direction of what follows: embeddings, overrides and isolates.
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
     from rankad.engines.partitions import Partitions
 
-__all__ = ["columns_of", "fit_by_engine", "score_command"]
-
 
 def columns_of(table: str) -> WholeTable:
     """Return a table without its rows: column names are all that options are read with."""

@@ -16,33 +16,9 @@ if TYPE_CHECKING:
 
 
 # Suffixes that promise something other than HTML.
-_OTHER_PAGES = frozenset(
-    [
-        ".pdf",
-        ".doc",
-        ".docx",
-        ".odt",
-        ".rtf",
-        ".md",
-        ".txt",
-        ".tex",
-        ".ps",
-        ".png",
-        ".jpg",
-        ".jpeg",
-        ".svg",
-        ".csv",
-        ".tsv",
-        ".json",
-        ".jsonl",
-        ".xls",
-        ".xlsx",
-        ".ods",
-        ".parquet",
-        ".arrow",
-        ".pptx",
-        ".zip",
-    ]
+_OTHER_PAGES = (
+    ".pdf .doc .docx .odt .rtf .md .txt .tex .ps .png .jpg .jpeg .svg .csv .tsv .json .jsonl .xls .xlsx .ods "
+    ".parquet .arrow .pptx .zip"
 )
 _NO_VALUE = "all normal values are missing"
 
@@ -103,7 +79,7 @@ def report(
 
 def _check_page(out: Path) -> None:
     """Refuse a name that promises anything but HTML."""
-    if out.suffix.lower() in _OTHER_PAGES and not is_stream(out):
+    if out.suffix.lower() in _OTHER_PAGES.split() and not is_stream(out):
         raise opt.refuse(
             "--out",
             f"{out} would hold HTML: a report is an HTML page. Give --out {out.with_suffix('.html').name}; a "

@@ -15,8 +15,6 @@ from rankad.modelfile.layout import restore_part
 from rankad.modelfile.schema import CALIBRATIONS, LAYOUTS, SCHEMA, SELECTION
 from rankad.stages.selection import SelectionTable
 
-__all__ = ["KINDS", "ModelCard", "card_from", "check_schema", "detector_kind", "provenance"]
-
 KINDS = (*LAYOUTS, "TableDetector")
 _PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
 

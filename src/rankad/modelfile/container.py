@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from rankad.modelfile.fields import Fields, Flaw, header_from_text, header_to_text
 
-__all__ = ["Contents", "digest", "pack", "unpack"]
-
 _HEADER, _DIGEST = "rankad", "rankad_sha256"
 _KINDS = {"float64": "F64", "int64": "I64"}
 

@@ -10,8 +10,6 @@ from rankad.io.forks import check_polars
 from rankad.modelfile.fields import Fields, Flaw
 from rankad.tables import TableEncoder
 
-__all__ = ["encoder_from", "table_from", "table_parts"]
-
 
 def table_parts(detector: TableDetector) -> dict[str, Any]:
     """Return what a fitted TableDetector has beside its detector, as JSON has it."""

@@ -18,8 +18,6 @@ from rankad.modelfile.fields import Arrays, Fields, Flaw, require
 from rankad.modelfile.layout import as_json, restore, store
 from rankad.modelfile.schema import LAYOUTS
 
-__all__ = ["DETECTORS", "Parts", "detector_from", "parameters_of", "parts_of"]
-
 DETECTORS: dict[str, Any] = {"RankAD": RankAD, "KLPE": KLPE, "EpsilonLPE": EpsilonLPE}
 # Cut points are listed one by one: nobody has rows for so many levels.
 _MOST_LEVELS = 1_000_000
