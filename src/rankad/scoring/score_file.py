@@ -35,7 +35,6 @@ from rankad.modelfile import read_card
 from rankad.scoring import batches
 from rankad.scoring.batches import AnswerColumns, Batch, ExplainedRow, Progress, scan, show_nothing
 from rankad.scoring.loading import load_for
-from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.judging import TableVerdict, Watch
 
 _N_SHOWN = 10
@@ -200,9 +199,8 @@ def score_file(
         with batches.of_table(reader.name):
             columns = AnswerColumns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
             detector = load_for(plan.model, reader.columns, n_jobs)
-        detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
-        level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, progress)
-        scored = ScoredFile(plan, alpha, level, Watch(detector, alpha))
+        level = batches.set_rate(detector, plan.alpha, plan.fdr, plan.open, progress)
+        scored = ScoredFile(plan, detector.alpha, level, Watch(detector, detector.alpha))
         if plan.reasons:
             batches.check_explains(detector, plan.model)
         if plan.fdr is None:
@@ -213,7 +211,7 @@ def score_file(
                 scored.add(batch)
                 most.add(batch)
             if most.rows is not None:
-                scored.most = batches.explained(detector, most.rows, level or alpha)
+                scored.most = batches.explained(detector, most.rows, level or detector.alpha)
             return scored
         writer = stack.enter_context(_writer(plan, reader, scored))
         # Recorded in the journal, to detect changes of the part that was read.
@@ -225,13 +223,6 @@ def score_file(
                 notify(f"Resuming after {count(reader.rows)} rows.")
         _write(scored, reader, detector, writer, columns, progress, digest)
     return scored
-
-
-def _discovery_level(plan: ScorePlan, q: float, detector: TableDetector, progress: Progress) -> float:
-    with plan.open() as reader:
-        reader.numbers = numbers_of(detector)
-        with plan.ahead(reader) as ahead:
-            return batches.discovery_level(ahead, detector, q, progress)
 
 
 def _warn_if_silent(detector: TableDetector) -> None:
@@ -259,7 +250,7 @@ def for_output(
     """Return rows as they are written: text stays as it is from CSV to CSV, elsewhere numbers are numbers."""
     if table_format not in _DELIMITED or _out_format(out, table_format) in _DELIMITED:
         return frame
-    return as_numbers(frame, numbers_of(detector), rows_before=rows_before)
+    return as_numbers(frame, batches.numbers_of(detector), rows_before=rows_before)
 
 
 def _by_offset(reader: TableReader) -> bool:
@@ -306,12 +297,6 @@ def _writer(plan: ScorePlan, reader: TableReader, scored: ScoredFile) -> TableWr
     )
 
 
-def numbers_of(detector: TableDetector) -> list[str]:
-    """Return the columns whose text can be parsed as numbers without knowing the column's format."""
-    columns = detector.encoder_.columns
-    return [column.name for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
-
-
 def _write(
     scored: ScoredFile,
     reader: TableReader,
@@ -328,7 +313,7 @@ def _write(
     kept: list[pl.DataFrame] = []
     n_bytes, wrote = 0, writer.position is not None
     if copies:
-        reader.numbers = numbers_of(detector)
+        reader.numbers = batches.numbers_of(detector)
 
     def put(frame: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, Any]) -> None:
         if lines is None:
