@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.table import TableDetector
 from rankad.io.forks import check_polars
 from rankad.modelfile.fields import Fields, Flaw
 from rankad.tables import TableEncoder
-
-
-def table_parts(detector: TableDetector) -> dict[str, Any]:
-    """Return what a fitted TableDetector has beside its detector, as JSON has it."""
-    return {"min_count": int(detector.min_count), "encoder": detector.encoder_.to_dict()}
 
 
 def encoder_from(table: Fields) -> TableEncoder:
