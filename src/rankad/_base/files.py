@@ -23,8 +23,6 @@ def check_output(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     Devices and pipes pass; write to them, and never replace them (`is_stream`). An input that does not exist,
     like - for standard input, is ignored.
 
-    Examples
-    --------
     >>> check_output("/dev/null", inputs=["/dev/zero"])
     >>> check_output("/", inputs=[])
     Traceback (most recent call last):
@@ -55,8 +53,6 @@ def _same(first: str, second: str | os.PathLike[str]) -> bool:
 def is_stream(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a device or a pipe, which is written to and never replaced.
 
-    Examples
-    --------
     >>> is_stream("/dev/null"), is_stream("/no/such/file")
     (True, False)
     """
@@ -72,21 +68,9 @@ class AtomicFile:
 
     A temporary file left by a killed run is removed by the next run that writes the same target.
 
-    Parameters
-    ----------
-    target : str or path
-        An existing file keeps its permissions; through a symbolic link, the file it points to is replaced.
-    inputs : iterable of str or path
-        Files that are read. The target must not be one of them, neither now nor when it is replaced.
-
-    Attributes
-    ----------
-    name : str
-        The target as given.
-    target, path : Path
-        The file to replace, and the temporary file.
-    file : binary file
-        The temporary file, open for writing.
+    An existing file keeps its permissions; through a symbolic link, the file it points to is replaced. The
+    target must not be one of the `inputs`, neither now nor when it is replaced. `name` is the target as
+    given, `path` the temporary file, and `file` the same, open for writing.
     """
 
     def __init__(self, target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
@@ -136,8 +120,6 @@ def replacing(
 ) -> Iterator[AtomicFile]:
     """Write to an `AtomicFile`; it replaces the target if the block ends without an error.
 
-    Examples
-    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "out.txt")
     >>> with replacing(path) as out:

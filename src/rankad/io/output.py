@@ -14,6 +14,7 @@ from typing import IO, Any, Literal, cast
 import polars as pl
 
 from rankad._base.files import check_output, is_stream, naming
+from rankad.io.blocks import lines_of
 from rankad.io.destinations import Destination, NewFile, Pipe, ResumableFile
 from rankad.io.errors import TableError, blamed_on, imported, shown
 from rankad.io.numbers import is_text
@@ -218,7 +219,7 @@ class _TextWriter(TableWriter):
         self._check_columns(columns + added.columns)
         if self._header_due:
             self._write(pl.DataFrame(schema=columns + added.columns))
-        self._write(added.select(_as_cells(lines), pl.all()), quotes="never")
+        self._write(added.select(lines_of(lines), pl.all()), quotes="never")
 
     def close(self) -> None:
         if self._file is not self._destination.file:
@@ -232,12 +233,6 @@ def _holds_bytes(kind: Any) -> bool:
     inner = getattr(kind, "inner", None)
     fields = [field.dtype for field in getattr(kind, "fields", ())]
     return kind == pl.Binary or any(map(_holds_bytes, fields + ([inner] if inner is not None else [])))
-
-
-def _as_cells(lines: bytes) -> pl.Series:
-    """Return each line without its end as one cell; no line may have a NUL."""
-    schema = {"": pl.String()}
-    return pl.read_csv(lines, has_header=False, separator="\0", quote_char=None, schema=schema).to_series()
 
 
 class _ColumnarWriter(TableWriter):

@@ -8,10 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from rankad.io.arrow import frame_of, small_parts
-from rankad.io.arrow_columns import check_types
+from rankad.io.arrow import RecordBatchReader, frame_of, small_parts
 from rankad.io.errors import TableError, blamed_on, imported
-from rankad.io.reader import Start, TableReader, check_names
+from rankad.io.reader import Start
 from rankad.io.streams import ByteStream
 
 _GUESSED_WIDTH = 8
@@ -23,12 +22,8 @@ _LONG_DICTIONARY = 1 << 20
 _MOST_PACKED, _PACKED = 64 << 20, 100
 
 
-class ParquetReader(TableReader):
-    """Rows of a Parquet file.
-
-    Read by pyarrow: polars aborts the process if a damaged file declares a large column, and holds whole row
-    groups.
-    """
+class ParquetReader(RecordBatchReader):
+    """Rows of a Parquet file, page by page: polars would hold whole row groups."""
 
     unit = "rows"
     format = "parquet"
@@ -52,10 +47,8 @@ class ParquetReader(TableReader):
             if self._long:
                 self._file.close()
                 self._file = opened(read_dictionary=self._long)
-            self.columns = list(self._file.schema_arrow.names)
             self.total = self._file.metadata.num_rows
-        check_names(self.columns, path)
-        check_types(self._file.schema_arrow, path)
+        self._begin(self._file.schema_arrow)
         self.rows = self._first_row()
         unpacked = self._checked_unpacked(size)
         width = max(_GUESSED_WIDTH * len(self.columns), max(size, unpacked) // max(self.total, 1))
@@ -102,13 +95,8 @@ class ParquetReader(TableReader):
                 )
         return unpacked
 
-    @property
-    def _blame(self) -> str:
-        return f"{self.name} cannot be read as Parquet (is it damaged or cut off?)"
-
     def _next_batch(self) -> pl.DataFrame | None:
-        with blamed_on(self._blame):
-            frame = next(self._frames, None)
+        frame = super()._next_batch()
         if frame is None and self.rows != self.total:
             raise TableError(f"{self._blame}: {self.rows:,} of {self.total:,} rows could be read.")
         return frame
@@ -133,5 +121,5 @@ class ParquetReader(TableReader):
 
     def close(self) -> None:
         """Close the file."""
-        self._frames = iter(())
+        super().close()
         self._file.close()

@@ -17,13 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from rankad._base.files import replacing
 from rankad._base.garbage import no_collection
-from rankad.modelfile.card import KINDS, ModelCard, card_from, check_schema, detector_kind, provenance
+from rankad.modelfile.card import (
+    KINDS,
+    ModelCard,
+    card_from,
+    check_schema,
+    detector_kind,
+    encoder_from,
+    provenance,
+)
 from rankad.modelfile.container import pack, unpack
-from rankad.modelfile.fields import Arrays, Flaw
+from rankad.modelfile.fields import Arrays, Fields, Flaw, require
 from rankad.modelfile.fitted import DETECTORS, detector_from, parts_of
 from rankad.modelfile.schema import SCHEMA
 
 if TYPE_CHECKING:
+    from rankad.detectors.base import CalibratedDetector
     from rankad.detectors.lpe import KLPE, EpsilonLPE
     from rankad.detectors.rank import RankAD
     from rankad.detectors.table import TableDetector
@@ -154,9 +163,26 @@ def load(path: str | os.PathLike[str]) -> RankAD | KLPE | EpsilonLPE | TableDete
         arrays.done()
         if kind != "TableDetector":
             return inner
-        from rankad.modelfile.encoder import table_from
+        return _table_from(header.fields("table"), inner, fitted.count("n_rows"))
 
-        return table_from(header.fields("table"), inner, fitted.count("n_rows"))
+
+def _table_from(table: Fields, detector: CalibratedDetector, n_rows: int) -> TableDetector:
+    """Return a TableDetector of its parts, or raise a `Flaw`."""
+    from rankad.detectors.table import TableDetector
+    from rankad.io.forks import check_polars
+
+    check_polars()
+    encoder = encoder_from(table)
+    require(
+        encoder.n_rows == n_rows,
+        f"its encoder was fitted on {encoder.n_rows:,} rows and its detector on {n_rows:,}",
+    )
+    try:
+        return TableDetector.of_parts(encoder, detector, table.count("min_count", 1))
+    except Flaw:
+        raise
+    except ValueError as error:
+        raise Flaw(f"its encoder and its detector do not match: {error}") from error
 
 
 def read_card(path: str | os.PathLike[str]) -> ModelCard:

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankad.modelfile.container import Contents
 from rankad.modelfile.fields import Arrays, Fields, Flaw
 from rankad.modelfile.layout import restore_part
 from rankad.modelfile.schema import CALIBRATIONS, LAYOUTS, SCHEMA, SELECTION
 from rankad.stages.selection import SelectionTable
+
+if TYPE_CHECKING:
+    from rankad.tables import TableEncoder
 
 KINDS = (*LAYOUTS, "TableDetector")
 _PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
@@ -94,8 +97,6 @@ def card_from(contents: Contents) -> ModelCard:
     kind, inner = header.text("kind", KINDS), detector_kind(header)
     is_rankad = inner == "RankAD"
     if kind == "TableDetector":
-        from rankad.modelfile.encoder import encoder_from
-
         encoder = encoder_from(header.fields("table"))
         names, encoding = tuple(column.name for column in encoder.columns), tuple(encoder.describe())
     scaling: str | None = None
@@ -136,6 +137,17 @@ def card_from(contents: Contents) -> ModelCard:
         sha256=contents.sha256,
         n_bytes=contents.n_bytes,
     )
+
+
+def encoder_from(table: Fields) -> TableEncoder:
+    """Return the encoder of a `TableDetector`, or raise a `Flaw`."""
+    from rankad.tables import TableEncoder
+
+    stored = table.fields("encoder").found
+    try:
+        return TableEncoder.from_dict(stored)
+    except ValueError as error:
+        raise Flaw(f"its encoder cannot be read: {error}") from error
 
 
 def _length(told: Fields, name: str) -> int:
