@@ -30,16 +30,10 @@ class TableWriter(ABC):
     """A table that is written frame by frame; a context manager.
 
     Leaving the ``with`` block without an error makes the file final; an error leaves what was there.
-
-    Attributes
-    ----------
-    position, state : Any
-        What the last `commit` of an interrupted run recorded; None if nothing was.
-    delimiter : str or None
-        Between the cells of CSV.
+    `position` and `state` are what the last `commit` of an interrupted run recorded, None if nothing was.
     """
 
-    delimiter: str | None = None
+    delimiter: str | None = None  # of CSV
 
     def __init__(self, destination: Destination, format: str) -> None:
         self._destination, self._format = destination, format

@@ -22,44 +22,24 @@ _UNITS_A_DAY = {"day": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_0
 
 
 class TableReader(ABC):
-    """A table, batch by batch: iterate over it for polars frames.
+    """A table, batch by batch: iterate over it for polars frames."""
 
-    Attributes
-    ----------
-    name, format : str
-        The file, for messages, and "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz" or "excel".
-    columns : list of str
-    delimiter : str or None
-        Of CSV.
-    total, done : int or None
-        Size of the table, None if unknown, and how much has been read; in `unit`, "bytes" or "rows".
-    compressed : bool
-        Whether offsets in `position` count other bytes than the file's: decompressed or recoded ones.
-    rows, rows_before : int
-        Rows returned so far, including those before the start, and those before the last batch.
-    typed : bool
-        Whether columns have types. In CSV all cells are text.
-    unused : sequence of str
-        Names of other arrays in the file, which are not read.
-    lines : bytes or None
-        The last batch as it is in a CSV file, if every line is a row.
-    numbers : collection of str
-        Set before the first batch: columns of CSV to parse as numbers, which is faster than doing so later.
-        Only where their text is also in `lines`.
-    """
-
-    name: str
-    format: str
+    name: str  # of the file, for messages
+    format: str  # csv, tsv, jsonl, parquet, arrow, npy, npz or excel
     columns: list[str]
-    delimiter: str | None = None
-    total: int | None
-    unit: str
-    compressed: bool = False
-    rows: int = 0
-    rows_before: int = 0
-    typed: bool = True
-    unused: Sequence[str] = ()
-    lines: bytes | None = None
+    delimiter: str | None = None  # of CSV
+    unit: str  # of the two below: "bytes" or "rows"
+    total: int | None  # size of the table, None if unknown; `done` tells how much has been read
+    compressed: bool = (
+        False  # whether `position` counts other bytes than the file's: unpacked or recoded ones
+    )
+    rows: int = 0  # returned so far, including those before the start
+    rows_before: int = 0  # before the last batch
+    typed: bool = True  # whether columns have types; in CSV all cells are text
+    unused: Sequence[str] = ()  # names of other arrays in the file
+    lines: bytes | None = None  # the last batch as it is in a CSV file, if every line is a row
+    # Set before the first batch: columns of CSV to parse as numbers, which is faster than doing so later.
+    # Only where their text is also in `lines`.
     numbers: Collection[str] = ()
     # The counts in a position.
     _counts: tuple[str, ...] = ("rows",)

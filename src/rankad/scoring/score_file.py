@@ -48,6 +48,7 @@ class ScorePlan:
     table: str
     model: Path
     out: str | None
+    reading: dict[str, Any]
     alpha: float | None = None
     fdr: float | None = None
     alarms_only: bool = False
@@ -56,20 +57,11 @@ class ScorePlan:
     reasons: bool = False
     prefix: str = ""
     neutralize_formulas: bool = False
-    format: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
 
     @property
     def to_stdout(self) -> bool:
         """Whether the rows go to standard output."""
         return self.out == "-"
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How the table is read."""
-        return {name: getattr(self, name) for name in ("format", "delimiter", "encoding", "sheet")}
 
     def open(self, start: Any = None) -> TableReader:
         """Open the table."""
@@ -192,7 +184,9 @@ def score_file(
         raise TypeError(
             f"model must be the path of a model file, got {type(model).__name__}; save the detector first."
         )
-    plan = ScorePlan(os.fspath(table), Path(model), None if out is None else os.fspath(out), **options)
+    reading = {name: options.pop(name, None) for name in ("format", "delimiter", "encoding", "sheet")}
+    to = None if out is None else os.fspath(out)
+    plan = ScorePlan(os.fspath(table), Path(model), to, reading, **options)
     with ExitStack() as stack:
         reader = stack.enter_context(plan.open())
         batches.warn_of_unused(reader)
