@@ -79,10 +79,9 @@ class AtomicFile:
         self.target = Path(os.path.realpath(target))
         _remove_left_over(self.target)
         self.path = self.target.parent / _temporary(self.target, str(os.getpid()), secrets.token_hex(4))
-        # O_EXCL: never open a file that exists already.
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
-            self.file: IO[bytes] = os.fdopen(os.open(self.path, flags, 0o666), "wb")
+            # Never a file that exists already.
+            self.file: IO[bytes] = open(self.path, "xb")  # noqa: SIM115
         except OSError as error:
             raise OSError(error.errno, error.strerror, self.name) from error
 

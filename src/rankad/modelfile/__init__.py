@@ -177,10 +177,9 @@ def _table_from(table: Fields, detector: CalibratedDetector, n_rows: int) -> Tab
         encoder.n_rows == n_rows,
         f"its encoder was fitted on {encoder.n_rows:,} rows and its detector on {n_rows:,}",
     )
+    min_count = table.count("min_count", 1)
     try:
-        return TableDetector.of_parts(encoder, detector, table.count("min_count", 1))
-    except Flaw:
-        raise
+        return TableDetector.of_parts(encoder, detector, min_count)
     except ValueError as error:
         raise Flaw(f"its encoder and its detector do not match: {error}") from error
 

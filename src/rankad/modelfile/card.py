@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rankad.modelfile.container import Contents
-from rankad.modelfile.fields import Arrays, Fields, Flaw
+from rankad.modelfile.fields import Arrays, Fields, Flaw, require
 from rankad.modelfile.layout import restore_part
 from rankad.modelfile.schema import CALIBRATIONS, LAYOUTS, SCHEMA, SELECTION
 from rankad.stages.selection import SelectionTable
@@ -158,13 +158,12 @@ def _length(told: Fields, name: str) -> int:
 
 
 def _date(origin: Fields) -> datetime:
+    saved = origin.text("saved")
     try:
-        found = datetime.fromisoformat(origin.text("saved"))
-        if found.tzinfo is None:
-            raise Flaw("it has a date without a time zone")
-        return found.astimezone(UTC)
-    except Flaw:
-        raise
-    except (ValueError, OverflowError) as error:
+        found = datetime.fromisoformat(saved)
         # Late on the last day of the year 9999, another time zone has no date.
+        in_utc = found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise Flaw("it has no date that can be read") from error
+    require(found.tzinfo is not None, "it has a date without a time zone")
+    return in_utc

@@ -16,8 +16,8 @@ from rankad._base.arrays import Bools, Floats, Ints
 from rankad._base.wording import count
 from rankad.alarms.decisions import PValueCounts
 from rankad.explanations.sentences import reason_text
-from rankad.io.ahead import ReadAhead
 from rankad.io.errors import TableError
+from rankad.io.reader import ReadAhead
 from rankad.modelfile import ModelFileError
 from rankad.tables.encoded_columns import NumberColumn
 

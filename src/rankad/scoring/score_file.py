@@ -18,10 +18,9 @@ from rankad._base.arrays import LARGEST, Bools
 from rankad._base.files import is_stream
 from rankad._base.wording import count
 from rankad.detectors.table import TableDetector
-from rankad.io.ahead import ReadAhead
 from rankad.io.errors import TableError
 from rankad.io.output import TableWriter, open_output
-from rankad.io.reader import Position, TableReader
+from rankad.io.reader import Position, ReadAhead, TableReader
 from rankad.io.suffixes import format_of
 from rankad.io.table_files import (
     BeginningDigest,
