@@ -27,7 +27,7 @@ _MEMBERS = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/")
 _PIECE_BYTES = 1 << 20
 # Cells and rows with references as nearly all programs write them, which is fast; empty for any others.
 _USUAL = re.compile(
-    rb'<(?:[^\s<>/:]*:)?(?:c(?: r="([A-Z]{1,3})([0-9]{1,7})")?|row(?: r="([0-9]{1,7})")?)(?=[\s/>])'
+    rb'<(?:[^\s<>/:]*:)?(?:c(?: r="([A-Z]{1,3})([0-9]{1,7})"|(?=[\s/>]))|row(?: r="([0-9]{1,7})"|(?=[\s/>])))'
 )
 # Cells and rows as XML allows them.
 _TAG = re.compile(rb"""<(?:[^\s<>/:]*:)?(c|row)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'>])*)""")
