@@ -192,9 +192,8 @@ def as_dict(each: ExplainedRow, alpha: float) -> dict[str, Any]:
         "strange": [
             {"column": cell.column, "value": cell.value, "what": in_words(cell.what)} for cell in each.strange
         ],
-        "reasons": [reason._asdict() for reason in explanation.reasons],
-        "change": (change := explanation.change)
-        and {"p_value": change.p_value, "moves": [move._asdict() for move in change.moves]},
+        "reasons": explanation.reasons,
+        "change": (change := explanation.change) and {"p_value": change.p_value, "moves": change.moves},
         "nearest": [
             {
                 "row": near.row + 1,

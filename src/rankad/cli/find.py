@@ -54,7 +54,7 @@ def find(
     """
     from rankad import RankAD
     from rankad.cli.whole_table import read_whole
-    from rankad.scoring.batches import AnswerColumns, Batch, MostAbnormal, explained, of_table, reasons_of
+    from rankad.scoring.batches import AnswerColumns, Batch, MostAbnormal, explained, of_table
     from rankad.scoring.loading import threads
     from rankad.scoring.score_file import for_output, open_beside
 
@@ -78,13 +78,12 @@ def find(
         _check_outputs(table, out, model, as_json=as_json)
         if out is not None:
             are_alarms = p_values <= alpha
-            why = reasons_of(detector, batch, are_alarms, int(are_alarms.sum()), alpha) if reasons else ()
-            answers = columns.of(batch, are_alarms, why).drop(columns.score)
-            rows = for_output(whole.frame, out, whole.format, detector)
+            answers = columns.of(detector, batch, are_alarms, int(are_alarms.sum()), alpha)
             inputs = [] if table == "-" else [table]
             how: dict[str, Any] = {"inputs": inputs, "neutralize_formulas": neutralize_formulas}
             with open_beside(out, whole.format, whole.delimiter, **how) as writer:
-                writer.write(rows.hstack(answers))
+                rows = for_output(whole.frame, writer, whole.typed, detector)
+                writer.write(rows.hstack(answers.drop(columns.score)))
         if model is not None:
             # The model file does not record how many threads fitted it.
             detector.detector_.n_jobs = None

@@ -248,11 +248,14 @@ class AnswerColumns:
         p_value, score, alarm, *reason = names
         return cls(p_value, score, alarm, reason[0] if reasons else None)
 
-    def of(self, batch: Batch, alarms: Bools, reasons: Sequence[str | None]) -> pl.DataFrame:
-        """Return the columns of a batch."""
+    def of(
+        self, detector: TableDetector, batch: Batch, alarms: Bools, n_alarms: int, level: float
+    ) -> pl.DataFrame:
+        """Return the columns of a batch; `n_alarms` counts those so far."""
         frame = pl.DataFrame({self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms})
         if self.reason is None:
             return frame
+        reasons = _reasons(detector, batch, alarms, n_alarms, level)
         return frame.with_columns(pl.Series(self.reason, reasons, dtype=pl.String))
 
     def empty(self, columns: list[str]) -> pl.DataFrame:
@@ -262,10 +265,10 @@ class AnswerColumns:
         return pl.DataFrame(schema=schema | ({self.reason: pl.String} if self.reason else {}))
 
 
-def reasons_of(
+def _reasons(
     detector: TableDetector, batch: Batch, alarms: Bools, n_alarms: int, level: float
 ) -> list[str | None]:
-    """Return the reason of each alarm of a batch, up to a limit; `n_alarms` counts those so far."""
+    """Return the reason of each alarm of a batch, up to a limit."""
     texts: list[str | None] = [None] * len(alarms)
     at = np.flatnonzero(alarms)
     before = n_alarms - at.size

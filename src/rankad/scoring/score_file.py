@@ -37,7 +37,6 @@ from rankad.scoring.loading import load_for
 from rankad.tables.judging import TableVerdict, Watch
 
 _N_SHOWN = 10
-_DELIMITED = ("csv", "tsv")
 
 
 @dataclass(frozen=True)
@@ -225,23 +224,18 @@ def _warn_if_silent(detector: TableDetector) -> None:
 
 def open_beside(out: str, table_format: str, delimiter: str | None, **options: Any) -> TableWriter:
     """Open an output in the format of its name, of a pipe in that of the table; CSV keeps its delimiter."""
-    format = _out_format(out, table_format)
-    return open_output(
-        out, format=format, delimiter=delimiter if format == table_format == "csv" else None, **options
-    )
-
-
-def _out_format(out: str, table_format: str) -> str | None:
+    format = format_of(out)
     if out == "-" or is_stream(out):
-        return table_format if table_format in ("tsv", "jsonl") else "csv"
-    return format_of(out)
+        format = table_format if table_format in ("tsv", "jsonl") else "csv"
+    kept = delimiter if format == table_format == "csv" else None
+    return open_output(out, format=format, delimiter=kept, **options)
 
 
 def for_output(
-    frame: pl.DataFrame, out: str, table_format: str, detector: TableDetector, rows_before: int = 0
+    frame: pl.DataFrame, writer: TableWriter, typed: bool, detector: TableDetector, rows_before: int = 0
 ) -> pl.DataFrame:
     """Return rows as they are written: text stays as it is from CSV to CSV, elsewhere numbers are numbers."""
-    if table_format not in _DELIMITED or _out_format(out, table_format) in _DELIMITED:
+    if typed or writer.delimiter is not None:
         return frame
     return as_numbers(frame, batches.numbers_of(detector), rows_before=rows_before)
 
@@ -299,7 +293,7 @@ def _write(
     progress: Progress,
     digest: BeginningDigest | None,
 ) -> None:
-    plan, out = scored.plan, scored.plan.out or "-"
+    plan = scored.plan
     # Copy the lines of CSV to CSV, unless rows are chosen or reordered, or cells may need quotes.
     copies = reader.delimiter is not None and reader.delimiter == writer.delimiter
     copies = copies and not (plan.alarms_only or plan.sort or plan.reasons or plan.neutralize_formulas)
@@ -323,14 +317,10 @@ def _write(
         written: Future[None] | None = None
         for batch in scan(ahead, detector, progress=progress):
             alarms = scored.add(batch)
-            reasons = (
-                batches.reasons_of(detector, batch, alarms, scored.n_alarms, scored.level)
-                if plan.reasons
-                else ()
-            )
-            frame, lines = columns.of(batch, alarms, reasons), batch.lines if copies else None
+            frame = columns.of(detector, batch, alarms, scored.n_alarms, scored.level)
+            lines = batch.lines if copies else None
             if lines is None:
-                rows = for_output(batch.frame, out, reader.format, detector, batch.first)
+                rows = for_output(batch.frame, writer, reader.typed, detector, batch.first)
                 frame = rows.hstack(frame)
             if plan.alarms_only:
                 frame = frame.filter(pl.Series(alarms))
