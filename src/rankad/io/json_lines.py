@@ -177,7 +177,8 @@ class JsonLinesReader(TableReader):
         known, there = set(self.columns), set(frame.columns)
         for name in frame.columns:
             if name not in known:
-                line = self._line_of_key(block, name)
+                lines = (line for line, row in self._objects(block) if name in row)
+                line = next(lines, self._blocks.line + 1)
                 raise TableError(
                     f"{self.name}, {self.place} {line}: a new key {name!r}, which the first rows do not "
                     f"have. Add it to the first row (null will do), or read larger batches."
@@ -186,9 +187,6 @@ class JsonLinesReader(TableReader):
         return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in missing).select(
             self.columns
         )
-
-    def _line_of_key(self, block: bytes, key: str) -> int:
-        return next((line for line, row in self._objects(block) if key in row), self._blocks.line + 1)
 
     def _objects(self, block: bytes) -> list[tuple[int, dict[str, Any]]]:
         rows = []

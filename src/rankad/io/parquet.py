@@ -59,23 +59,18 @@ class ParquetReader(RecordBatchReader):
         """Return the names of the text columns with a large dictionary: decoded, they may have any size."""
         from pyarrow import types
 
-        about, long = self._file.metadata, set[str]()
+        about = self._file.metadata
         texts = {
             field.name
             for field in self._file.schema_arrow
             if types.is_string(field.type) or types.is_binary(field.type)
         }
-        for at in range(about.num_columns if texts else 0):
-            for group in range(about.num_row_groups):
-                chunk = about.row_group(group).column(at)
-                if chunk.path_in_schema not in texts:
-                    break
-                if any("DICTIONARY" in encoding for encoding in chunk.encodings) and (
-                    chunk.total_uncompressed_size > _LONG_DICTIONARY
-                ):
-                    long.add(chunk.path_in_schema)
-                    break
-        return sorted(long)
+        columns = range(about.num_columns if texts else 0)
+        places = [at for at in columns if about.schema.column(at).path in texts]
+        groups = map(about.row_group, range(about.num_row_groups))
+        chunks = (group.column(at) for group in groups for at in places)
+        large = [chunk for chunk in chunks if chunk.total_uncompressed_size > _LONG_DICTIONARY]
+        return sorted({c.path_in_schema for c in large if any("DICTIONARY" in each for each in c.encodings)})
 
     def _checked_unpacked(self, size: int) -> int:
         """Return the uncompressed size; raise for rows longer than a batch, and for decompression bombs."""

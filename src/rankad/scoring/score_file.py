@@ -196,7 +196,9 @@ def score_file(
         if plan.reasons:
             batches.check_explains(detector, plan.model)
         if plan.fdr is None:
-            _warn_if_silent(detector)
+            # The detector warns if no row can be an alarm.
+            names = detector.feature_names_in_.tolist()
+            detector.predict(dict.fromkeys(names, pl.Series([], dtype=pl.Float64)))
         if plan.out is None:
             most = batches.MostAbnormal(_N_SHOWN)
             for batch in scan(stack.enter_context(plan.ahead(reader)), detector, progress=progress):
@@ -215,11 +217,6 @@ def score_file(
                 notify(f"Resuming after {count(reader.rows)} rows.")
         _write(scored, reader, detector, writer, columns, progress, digest)
     return scored
-
-
-def _warn_if_silent(detector: TableDetector) -> None:
-    """Let the detector warn if no row can be an alarm."""
-    detector.predict(dict.fromkeys(detector.feature_names_in_.tolist(), pl.Series([], dtype=pl.Float64)))
 
 
 def open_beside(out: str, table_format: str, delimiter: str | None, **options: Any) -> TableWriter:
