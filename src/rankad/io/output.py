@@ -8,7 +8,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import IO, Any, Literal, cast
 
 import polars as pl
@@ -152,8 +151,8 @@ def open_output(
             raise TableError(
                 f"{format} is written to plain files only, got {path}; write CSV or JSON lines there."
             )
-        if format in _COLUMNAR and find_spec("pyarrow") is None:
-            raise TableError(f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
+        if format in _COLUMNAR:
+            imported("pyarrow", f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
         destination: Destination
         if resume:
             destination = ResumableFile(path, fingerprint)
