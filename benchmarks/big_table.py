@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from rankad.cli.example import COLUMNS, make_example, write_table
+from rankad.cli.example import make_example, write_table
 from rankad.io.table_files import open_table
 
 _COMMAND = [sys.executable, "-c", "from rankad.cli import main; main()"]
 _GIB, _MIB = 2.0**30, 2.0**20
 _BLOCK_ROWS = 100_000
-_NUMBERS = COLUMNS[3:]
+_NUMBERS = list(make_example().normal[0])[3:]
 _EVERY = 0.25
 
 

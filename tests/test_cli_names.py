@@ -11,7 +11,8 @@ import pytest
 from cli_cases import QUICK, call
 from modelfile_cases import with_header
 from rankad import RankAD, TableDetector
-from rankad.cli.explain import _apart
+from rankad.cli.explain import _moves
+from rankad.explanations.explainer import Change, Move
 from rankad.explanations.sentences import oddity
 from rankad.tables import StrangeCell
 
@@ -62,8 +63,8 @@ def test_no_command_rewrites_names_or_values(files, capsys):
 
 
 def test_a_change_keeps_the_signs_of_categories():
-    assert _apart(MINUS, "c") == (MINUS, "c")
-    assert _apart(-1.25, 2) == ("-1.25", "2")
+    change = Change((Move("a", MINUS, "c"), Move("b", -1.25, 2)), 0.5, 0.0)
+    assert _moves(change) == f"a {MINUS} -> c, b -1.25 -> 2"
 
 
 def test_errors_keep_the_blanks_of_names(files, capsys, tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankad.io.ahead import ReadAhead
 from rankad.io.errors import TableError
+from rankad.io.reader import ReadAhead
 from rankad.io.table_files import open_table
 
 

@@ -17,8 +17,8 @@ import pytest
 import zstandard
 from polars.testing import assert_frame_equal
 
-from rankad.io.ahead import ReadAhead
 from rankad.io.numbers import MISSING, read_numbers
+from rankad.io.reader import ReadAhead
 from rankad.io.table_files import TableError, as_numbers, file_identity, open_table
 
 TRICKY = ["plain", 'say "hi"', "two\nlines", "a,b;c", "", "é", "  blanks ", "tab\there", "\n\n", '"']

@@ -9,16 +9,6 @@ import numpy as np
 
 from rankad._base.arrays import LARGEST, Floats
 
-__all__ = [
-    "check_choice",
-    "check_range",
-    "check_run",
-    "check_share",
-    "check_unit",
-    "is_count",
-    "resolve_neighbors",
-]
-
 
 def check_unit(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1, or raise."""

@@ -13,17 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = [
-    "AtomicFile",
-    "check_output",
-    "check_printing",
-    "is_read",
-    "is_stream",
-    "naming",
-    "put_in_place",
-    "replacing",
-]
-
 # A name that no other program uses.
 _TEMPORARY = ".rankad-{name}-{host}-{process}-{random}.tmp"
 
@@ -35,8 +24,6 @@ def check_output(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     that standard output or standard error goes to is not replaced either. Devices and pipes pass; write to
     them, and never replace them (`is_stream`).
 
-    Examples
-    --------
     >>> check_output("/dev/null", inputs=["/dev/zero"])
     >>> check_output("/", inputs=[])
     Traceback (most recent call last):
@@ -115,8 +102,6 @@ def _is_open(path: str | os.PathLike[str], numbers: Iterable[int]) -> bool:
 def is_stream(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a device or a pipe, which is written to and never replaced.
 
-    Examples
-    --------
     >>> is_stream("/dev/null"), is_stream("/no/such/file")
     (True, False)
     """
@@ -132,21 +117,9 @@ class AtomicFile:
 
     A temporary file left by a killed run is removed by the next run that writes the same target.
 
-    Parameters
-    ----------
-    target : str or path
-        An existing file keeps its permissions; through a symbolic link, the file it points to is replaced.
-    inputs : iterable of str or path
-        Files that are read. The target must not be one of them, neither now nor when it is replaced.
-
-    Attributes
-    ----------
-    name : str
-        The target as given.
-    target, path : Path
-        The file to replace, and the temporary file.
-    file : binary file
-        The temporary file, open for writing.
+    An existing file keeps its permissions; through a symbolic link, the file it points to is replaced. The
+    target must not be one of the `inputs`, neither now nor when it is replaced. `name` is the target as
+    given, `path` the temporary file, and `file` the same, open for writing.
     """
 
     def __init__(self, target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
@@ -155,10 +128,9 @@ class AtomicFile:
         self.target = Path(os.path.realpath(target))
         _remove_left_over(self.target)
         self.path = self.target.parent / _temporary(self.target, str(os.getpid()), secrets.token_hex(4))
-        # O_EXCL: never open a file that exists already.
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
-            self.file: IO[bytes] = os.fdopen(os.open(self.path, flags, 0o666), "wb")
+            # Never a file that exists already.
+            self.file: IO[bytes] = open(self.path, "xb")  # noqa: SIM115
         except OSError as error:
             raise OSError(error.errno, error.strerror, self.name) from error
 
@@ -196,8 +168,6 @@ def replacing(
 ) -> Iterator[AtomicFile]:
     """Write to an `AtomicFile`; it replaces the target if the block ends without an error.
 
-    Examples
-    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "out.txt")
     >>> with replacing(path) as out:

@@ -11,8 +11,6 @@ from sklearn.utils.validation import _get_feature_names, validate_data
 
 from rankad._base.arrays import LARGEST, Floats
 
-__all__ = ["NotNumbersError", "is_plain", "validate_rows"]
-
 _SHOWN = 5
 
 
@@ -52,7 +50,8 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
                 f"{error}\nIn short: one row is {row}, one column X=[[x] for x in column]."
             ) from error
         if "same order" in str(error):
-            moved = _columns_out_of_place(estimator, X)
+            pairs = zip(estimator.feature_names_in_, X.columns, strict=True)
+            moved = [repr(str(now)) for seen, now in pairs if seen != now]
             raise ValueError(
                 f"{error}\nOut of place: {_listed(moved)}. Reorder them, as in X[model.feature_names_in_]."
             ) from error
@@ -101,11 +100,6 @@ def _for_tables(estimator: BaseEstimator, X: Any) -> str:
     inside = "" if name == "RankAD" else f"{name}()"
     table = "frame" if hasattr(X, "columns") else "dict(zip(names, X.T))"
     return f"TableDetector({inside}).fit({table})"
-
-
-def _columns_out_of_place(estimator: BaseEstimator, X: Any) -> list[str]:
-    pairs = zip(estimator.feature_names_in_, X.columns, strict=True)
-    return [repr(str(now)) for seen, now in pairs if seen != now]
 
 
 def _columns_of_text(X: Any) -> list[str]:

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Scratch"]
-
 
 class Scratch(threading.local):
     """Memory for arrays that are needed for a short time, again and again; every thread has its own.

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["cached_property", "held_over_forks", "importing", "in_blocks", "n_threads", "one_blas_thread"]
-
 T = TypeVar("T")
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
-    from functools import cached_property
+    from functools import cached_property as cached_property
 else:
     # Python 3.11 holds one lock for all instances while a value is computed: folds on threads would wait for
     # one another, and a process forked meanwhile would wait for ever.

@@ -9,21 +9,6 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-__all__ = [
-    "as_typed",
-    "cell",
-    "count",
-    "counted",
-    "difference",
-    "isolated",
-    "percent",
-    "plain",
-    "printable",
-    "probability",
-    "ratio",
-    "shown",
-]
-
 _LONGEST = 80
 # Characters that change the direction of what follows: embeddings, overrides and isolates.
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -48,8 +33,6 @@ def counted(n: int, thing: str) -> str:
 def percent(share: float, digits: int = 3) -> str:
     r"""Write a share in per cent; the space before the sign does not break.
 
-    Examples
-    --------
     >>> percent(0.05), percent(0.001), percent(0.05731), percent(1 / 3, 2)
     ('5\xa0%', '0.1\xa0%', '5.73\xa0%', '33\xa0%')
     """
@@ -59,8 +42,6 @@ def percent(share: float, digits: int = 3) -> str:
 def probability(p: float, other_than: float | None = None) -> str:
     """Write a p-value with two digits that count, or with more, to tell it from another number.
 
-    Examples
-    --------
     >>> probability(0.00049751), probability(0.25), probability(1.0)
     ('0.0005', '0.25', '1')
     >>> probability(0.01049, 0.01), probability(0.05, 0.05)
@@ -87,8 +68,6 @@ def isolated(text: str) -> str:
     Characters that change the direction of text are shown as a replacement character. Text that runs from
     right to left is isolated, by characters and not by an element, so that it is in charts and labels too.
 
-    Examples
-    --------
     >>> isolated("blue"), isolated("gnp\u202eexe"), isolated("\u05d0 1")
     ('blue', 'gnp\ufffdexe', '\u2068\u05d0 1\u2069')
     """
@@ -107,8 +86,6 @@ def shown(value: Any, digits: int = 4) -> str:
 def plain(value: Any, digits: int = 4) -> str:
     """Write a cell: numbers with a few digits, nothing as "missing", long texts cut short.
 
-    Examples
-    --------
     >>> plain(3.14159), plain(12345.678), plain(2019), plain(None), plain(float("nan")), plain(True)
     ('3.142', '12346', '2019', 'missing', 'missing', 'true')
     >>> plain(1.5e-9), plain(-1e300), plain("blue"), plain(""), plain([1.5, None])
@@ -137,8 +114,6 @@ def plain(value: Any, digits: int = 4) -> str:
 def difference(before: Any, after: Any) -> tuple[str, str]:
     """Write two values with as many digits as it takes to tell them apart.
 
-    Examples
-    --------
     >>> difference(9.1, 3.21987), difference(1000.01, 1000.02)
     (('9.1', '3.22'), ('1000.01', '1000.02'))
     """

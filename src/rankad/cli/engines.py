@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankad._base.files import is_read
+from rankad.cli.options import Cluster, refuse
 
 if TYPE_CHECKING:
     from rankad.cli.whole_table import WholeTable
     from rankad.detectors.table import TableDetector
     from rankad.engines.partitions import Partitions
-
-__all__ = ["columns_of", "fit_by_engine", "score_command"]
 
 
 def columns_of(table: str) -> WholeTable:
@@ -31,35 +30,33 @@ def columns_of(table: str) -> WholeTable:
     return WholeTable(pl.DataFrame(schema=dict.fromkeys(names, pl.Null)), True, table, "parquet", None)
 
 
-def fit_by_engine(
-    detector: TableDetector, table: str, engine: str, address: str | None
-) -> tuple[TableDetector, int]:
+def fit_by_engine(detector: TableDetector, table: str, cluster: Cluster) -> tuple[TableDetector, int]:
     """Fit on a Parquet folder, and return the fitted detector and the number of rows."""
     from rankad.engines.fitting import fit_table
     from rankad.engines.partitions import Layout, parquet_dataset
     from rankad.engines.rows import count_rows
 
-    with _partitions(table, engine, address) as partitions:
+    with _partitions(table, cluster) as partitions:
         columns = tuple(parquet_dataset(table).schema.names)
         fitted = fit_table(detector, partitions, columns=columns)
         return fitted, count_rows(partitions, Layout(columns))[0]
 
 
 @contextmanager
-def _partitions(table: str, engine: str, address: str | None) -> Iterator[Partitions]:
-    if engine == "local":
+def _partitions(table: str, cluster: Cluster) -> Iterator[Partitions]:
+    if cluster.engine == "local":
         from rankad.engines.partitions import parquet_partitions
 
         yield parquet_partitions(table)
-    elif engine == "dask":
-        with _dask(address):
+    elif cluster.engine == "dask":
+        with _dask(cluster.address):
             import dask.dataframe
 
             from rankad.dask import DaskPartitions
 
             yield DaskPartitions(dask.dataframe.read_parquet(table), None)
     else:
-        with _spark(address) as session:
+        with _spark(cluster.address) as session:
             from rankad.spark import SparkPartitions
 
             yield SparkPartitions(session.read.parquet(_url(table)))
@@ -85,10 +82,10 @@ def _spark(address: str | None) -> Iterator[Any]:
     from rankad.spark import session
 
     if address is None and not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
-        raise typer.BadParameter(
+        raise refuse(
+            "--engine",
             "Spark needs Java 17 or 21, which is not installed (Debian: apt-get install "
             "openjdk-17-jre-headless)",
-            param_hint="--engine",
         )
     spark = session(address)
     try:
@@ -105,8 +102,7 @@ def score_command(
     table: str,
     model: Path,
     out: str | None,
-    engine: str,
-    address: str | None,
+    cluster: Cluster,
     alpha: float | None,
     prefix: str,
     refused: Sequence[str],
@@ -121,18 +117,18 @@ def score_command(
     from rankad.scoring.batch import ANSWERS
 
     if refused:
-        raise typer.BadParameter("does not go with --engine", param_hint=refused[0])
+        raise refuse(refused[0], "does not go with --engine")
     if out is None or out == "-":
-        raise typer.BadParameter("with --engine, name a folder for Parquet files", param_hint="--out")
+        raise refuse("--out", "with --engine, name a folder for Parquet files")
     if os.path.exists(out):
-        raise typer.BadParameter(f"{out} is there already; name a new folder", param_hint="--out")
+        raise refuse("--out", f"{out} is there already; name a new folder")
     if is_read(out, table):
-        raise typer.BadParameter(f"{out} is in {table}, which is read; name another", param_hint="--out")
+        raise refuse("--out", f"{out} is in {table}, which is read; name another")
     detector = load(model)
     if alpha is not None:
         detector.alpha = alpha
     names = tuple(prefix + name for name in ANSWERS)
-    _score(detector, table, out, engine, address, names)
+    _score(detector, table, out, cluster, names)
     scored = parquet_dataset(out)
     n_rows = scored.count_rows()
     n_alarms = sum(int(batch.column(0).true_count) for batch in scored.to_batches(columns=[names[2]]))
@@ -144,9 +140,7 @@ def score_command(
     return n_alarms
 
 
-def _score(
-    detector: Any, table: str, out: str, engine: str, address: str | None, names: tuple[str, ...]
-) -> None:
+def _score(detector: Any, table: str, out: str, cluster: Cluster, names: tuple[str, ...]) -> None:
     import pyarrow as pa
 
     from rankad.engines.partitions import Layout, parquet_dataset, read_parquet_batches, write_parquet
@@ -154,13 +148,13 @@ def _score(
 
     schema = parquet_dataset(table).schema
     layout = Layout(tuple(schema.names))
-    if engine == "local":
+    if cluster.engine == "local":
         for name, kind in zip(names, (pa.float64(), pa.float64(), pa.bool_()), strict=True):
             schema = schema.append(pa.field(name, kind))
         shared = SharedDetector(detector)
         write_parquet(score_blocks(shared, read_parquet_batches(table), layout, names), schema, out)
-    elif engine == "dask":
-        with _dask(address):
+    elif cluster.engine == "dask":
+        with _dask(cluster.address):
             import dask.dataframe
 
             from rankad.dask import score_frame
@@ -168,7 +162,7 @@ def _score(
             scored = score_frame(detector, dask.dataframe.read_parquet(table), names)
             scored.to_parquet(out, write_index=False)
     else:
-        with _spark(address) as session:
+        with _spark(cluster.address) as session:
             from rankad.spark import RankADModel
 
             answers = dict(zip(("pValueCol", "scoreCol", "alarmCol"), names, strict=True))

@@ -12,19 +12,6 @@ import numpy as np
 
 from rankad._base.files import naming
 
-COLUMNS = tuple(
-    [
-        "reading",
-        "mode",
-        "valve_open",
-        "speed_rpm",
-        "flow_m3h",
-        "pressure_bar",
-        "power_kw",
-        "bearing_c",
-        "vibration_mms",
-    ]
-)
 _MODES, _SPEEDS = ("steady", "eco", "boost"), {"steady": 1450.0, "eco": 1100.0, "boost": 1800.0}
 
 Row = dict[str, Any]
@@ -117,7 +104,7 @@ def _faulty(rng: np.random.Generator, name: str, fault: str) -> Row:
 def as_csv(rows: Sequence[Row]) -> str:
     """Return rows as CSV; a missing value is empty."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS)
+    writer = csv.DictWriter(text, list(rows[0]))
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

@@ -55,7 +55,9 @@ def explain(
     from rankad.scoring.loading import load_for
 
     rates.check(table)
-    _check_rows(row)
+    for name in row or ():
+        if _number(name) == 0 or not name.strip():
+            raise opt.refuse("--row", f"{name!r} is not a row; the first row is 1")
     with metered() as meter, reading.open(table) as reader:
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
@@ -79,12 +81,6 @@ def explain(
         out.print("The table has no rows.")
     for each in explanations:
         print_explained(out, each, level, rates.fdr)
-
-
-def _check_rows(wanted: list[str] | None) -> None:
-    for name in wanted or ():
-        if _number(name) == 0 or not name.strip():
-            raise opt.refuse("--row", f"{name!r} is not a row; the first row is 1")
 
 
 def _number(name: str) -> int | None:
@@ -192,9 +188,8 @@ def as_dict(each: ExplainedRow, alpha: float) -> dict[str, Any]:
         "strange": [
             {"column": cell.column, "value": cell.value, "what": in_words(cell.what)} for cell in each.strange
         ],
-        "reasons": [reason._asdict() for reason in explanation.reasons],
-        "change": (change := explanation.change)
-        and {"p_value": change.p_value, "moves": [move._asdict() for move in change.moves]},
+        "reasons": explanation.reasons,
+        "change": (change := explanation.change) and {"p_value": change.p_value, "moves": change.moves},
         "nearest": [
             {
                 "row": near.row + 1,
@@ -230,8 +225,8 @@ def _moves(change: Change) -> str:
     """Write a change; of a long one, the most important columns."""
     shown = []
     for move in change.moves[:MOST_REASONS]:
-        before, after = _apart(move.before, move.after)
-        shown.append(f"{cell(move.column)} {before} -> {after}")
+        before, after = difference(move.before, move.after)
+        shown.append(f"{cell(move.column)} {as_typed(move.before, before)} -> {as_typed(move.after, after)}")
     more = len(change.moves) - len(shown)
     return ", ".join(shown) + (f", and {more} more columns changed" if more else "")
 
@@ -256,9 +251,3 @@ def _print_reasons(out: Console, each: ExplainedRow, explanation: Explanation) -
     if more:
         columns = "column weighs" if more == 1 else "columns weigh"
         out.print(f"  {more} more {columns} less.", style="dim")
-
-
-def _apart(before: Any, after: Any) -> tuple[str, str]:
-    """Write two values with enough digits to tell them apart."""
-    first, second = difference(before, after)
-    return as_typed(before, first), as_typed(after, second)

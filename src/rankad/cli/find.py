@@ -18,12 +18,8 @@ from rankad.cli.explain import as_dict, print_explained
 from rankad.cli.messages import alarms, percent, to_json
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from rankad._base.arrays import Floats
-    from rankad.cli.whole_table import WholeTable
     from rankad.detectors.table import TableDetector
-    from rankad.scoring.batches import AnswerColumns, ExplainedRow, Rows
+    from rankad.scoring.batches import ExplainedRow
 
 
 def find(
@@ -58,7 +54,7 @@ def find(
     """
     from rankad import RankAD
     from rankad.cli.whole_table import read_whole
-    from rankad.scoring.batches import AnswerColumns, explained, of_table
+    from rankad.scoring.batches import AnswerColumns, Batch, MostAbnormal, explained, of_table
     from rankad.scoring.loading import threads
     from rankad.scoring.score_file import for_output, open_beside
 
@@ -74,16 +70,20 @@ def find(
             with told_to(meter.step):
                 p_values = detector.fit_p_values(whole.rows)
         meter.begin("Explaining")
-        suspicious = explained(detector, _most_suspicious(whole.frame, p_values, top), alpha)
+        # There are no scores, so the p-value serves as score as well.
+        batch, most = Batch(whole.frame, p_values, p_values, 0, None), MostAbnormal(top)
+        most.add(batch)
+        suspicious = explained(detector, most.rows, alpha) if most.rows is not None else []
         # Again: files may have appeared in the meantime.
         _check_outputs(table, out, model, as_json=as_json)
         if out is not None:
-            answers = _answers(whole, detector, p_values, columns, alpha)
-            rows = for_output(whole.frame, out, whole.format, detector)
+            are_alarms = p_values <= alpha
+            answers = columns.of(detector, batch, are_alarms, int(are_alarms.sum()), alpha)
             inputs = [] if table == "-" else [table]
             how: dict[str, Any] = {"inputs": inputs, "neutralize_formulas": neutralize_formulas}
             with open_beside(out, whole.format, whole.delimiter, **how) as writer:
-                writer.write(rows.hstack(answers))
+                rows = for_output(whole.frame, writer, whole.typed, detector)
+                writer.write(rows.hstack(answers.drop(columns.score)))
         if model is not None:
             # The model file does not record how many threads fitted it.
             detector.detector_.n_jobs = None
@@ -127,29 +127,6 @@ class _Findings(NamedTuple):
             f"{percent(self.alpha)} of them are alarms, and as many would be if none were an anomaly: how "
             f"many are is for you to see."
         )
-
-
-def _most_suspicious(frame: pl.DataFrame, p_values: Floats, top: int) -> Rows:
-    """Return the rows with the smallest p-values, in order; of equal ones, the earlier first."""
-    import numpy as np
-
-    from rankad.scoring.batches import Rows
-
-    at = np.argsort(p_values, kind="stable")[:top]
-    # There are no scores, so the p-value serves as score as well.
-    return Rows(frame[at], at + 1, p_values[at], p_values[at])
-
-
-def _answers(
-    whole: WholeTable, detector: TableDetector, p_values: Floats, columns: AnswerColumns, alpha: float
-) -> pl.DataFrame:
-    """Return the new columns."""
-    from rankad.scoring.batches import Batch, reasons_of
-
-    alarms = p_values <= alpha
-    batch = Batch(whole.frame, p_values, p_values, 0, None)
-    reasons = reasons_of(detector, batch, alarms, int(alarms.sum()), alpha) if columns.reason else ()
-    return columns.of(batch, alarms, reasons).drop(columns.score)
 
 
 def _print_json(findings: _Findings, spent: float) -> None:

@@ -76,7 +76,7 @@ def fit(
         meter.begin("Learning")
         with told_to(meter.step), of_table(name):
             if cluster.engine is not None:
-                detector, n_rows = fit_by_engine(detector, table, cluster.engine, cluster.address)
+                detector, n_rows = fit_by_engine(detector, table, cluster)
             else:
                 learned = detector._learn(whole.rows)
                 # Text takes far more memory than the numbers that were read from it.

@@ -140,13 +140,9 @@ class Rates:
 
     def set_on(self, detector: TableDetector, table: str, reading: Reading, progress: Progress) -> float:
         """Set the detector's alpha, and return the largest p-value of an alarm."""
-        from rankad.scoring.batches import discovery_level
+        from rankad.scoring.batches import set_rate
 
-        detector.alpha = detector.alpha if self.alpha is None else self.alpha
-        if self.fdr is None:
-            return detector.alpha
-        with reading.open(table) as reader:
-            return discovery_level(reader, detector, self.fdr, progress)
+        return set_rate(detector, self.alpha, self.fdr, lambda: reading.open(table), progress)
 
 
 @dataclass(frozen=True)

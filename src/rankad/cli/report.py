@@ -16,33 +16,9 @@ if TYPE_CHECKING:
 
 
 # Suffixes that promise something other than HTML.
-_OTHER_PAGES = frozenset(
-    [
-        ".pdf",
-        ".doc",
-        ".docx",
-        ".odt",
-        ".rtf",
-        ".md",
-        ".txt",
-        ".tex",
-        ".ps",
-        ".png",
-        ".jpg",
-        ".jpeg",
-        ".svg",
-        ".csv",
-        ".tsv",
-        ".json",
-        ".jsonl",
-        ".xls",
-        ".xlsx",
-        ".ods",
-        ".parquet",
-        ".arrow",
-        ".pptx",
-        ".zip",
-    ]
+_OTHER_PAGES = (
+    ".pdf .doc .docx .odt .rtf .md .txt .tex .ps .png .jpg .jpeg .svg .csv .tsv .json .jsonl .xls .xlsx .ods "
+    ".parquet .arrow .pptx .zip"
 )
 _NO_VALUE = "all normal values are missing"
 
@@ -72,7 +48,12 @@ def report(
 
     rates.check(table)
     opt.check_file(out, "--out", [table, model], streams=True)
-    _check_page(out)
+    if out.suffix.lower() in _OTHER_PAGES.split() and not is_stream(out):
+        page = out.with_suffix(".html").name
+        raise opt.refuse(
+            "--out",
+            f"{out} would hold HTML: a report is an HTML page. Give --out {page}; a browser prints it to PDF",
+        )
     with metered(quiet) as meter, reading.open(table) as reader:
         with of_table(reader.name):
             detector = load_for(model, reader.columns, jobs)
@@ -99,16 +80,6 @@ def report(
     if rates.fdr is not None:
         screen.print(f"With a false discovery rate of {percent(rates.fdr)}: {alarms(data.n_alarms)}.")
     screen.print(f"Wrote {out} ({size(out.stat().st_size)}); open it in a browser.", soft_wrap=True)
-
-
-def _check_page(out: Path) -> None:
-    """Refuse a name that promises anything but HTML."""
-    if out.suffix.lower() in _OTHER_PAGES and not is_stream(out):
-        raise opt.refuse(
-            "--out",
-            f"{out} would hold HTML: a report is an HTML page. Give --out {out.with_suffix('.html').name}; a "
-            f"browser prints it to PDF",
-        )
 
 
 def _facts(model: Path, bound: FalseAlarmBound) -> ModelFacts:

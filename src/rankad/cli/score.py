@@ -69,16 +69,7 @@ def score(
         unknown = {"--fdr": rates.fdr, "--alarms-only": alarms_only, "--sort": sort, "--reasons": reasons}
         refused = [name for name, value in {**unknown, "--resume": resume}.items() if value]
         n_alarms = score_command(
-            table,
-            model,
-            out,
-            cluster.engine,
-            cluster.address,
-            rates.alpha,
-            prefix,
-            refused,
-            as_json=as_json,
-            quiet=quiet,
+            table, model, out, cluster, rates.alpha, prefix, refused, as_json=as_json, quiet=quiet
         )
         raise typer.Exit(_STATUS_ALARMS if fail_on_alarm and n_alarms else 0)
     rates.check(table)

@@ -17,11 +17,39 @@ _FILE = b"ARROW1"
 _LEAST_WIDTH = 8
 
 
-class ArrowReader(TableReader):
+class RecordBatchReader(TableReader):
+    """Rows that pyarrow reads: it checks every buffer, where polars would abort the process.
+
+    Set `columns` by `_begin`, and then `_frames`.
+    """
+
+    _frames: Iterator[pl.DataFrame]
+
+    @property
+    def _blame(self) -> str:
+        return f"{self.name} cannot be read as {self.format.capitalize()} (is it damaged or cut off?)"
+
+    def _begin(self, schema: Any) -> None:
+        """Take the columns from the schema."""
+        self.columns = list(schema.names)
+        check_names(self.columns, self.name)
+        check_types(schema, self.name)
+
+    def _next_batch(self) -> pl.DataFrame | None:
+        with blamed_on(self._blame):
+            return next(self._frames, None)
+
+    def close(self) -> None:
+        """Close the file."""
+        # Not a mapped file: frames may still use it; it is closed with the last of them.
+        self._frames = iter(())
+        self._stream.close()
+
+
+class ArrowReader(RecordBatchReader):
     """Rows of an Arrow (Feather) file, or of an Arrow stream from a pipe.
 
-    Read by pyarrow, which checks every buffer: polars aborts the process if a damaged file declares a large
-    one. Files are mapped into memory; of a stream or a compressed file, one record batch is held.
+    Files are mapped into memory; of a stream or a compressed file, one record batch is held.
     """
 
     unit = "bytes"
@@ -46,14 +74,9 @@ class ArrowReader(TableReader):
             else:
                 self._mapped = pyarrow.memory_map(self.name)
                 batches = ipc.open_file(self._mapped)
-            self.columns = list(batches.schema.names)
-        check_names(self.columns, self.name)
-        check_types(batches.schema, self.name)
-        self._frames: Iterator[pl.DataFrame] = self._pieces(batches, self.rows)
-
-    @property
-    def _blame(self) -> str:
-        return f"{self.name} cannot be read as Arrow (is it damaged or cut off?)"
+            schema = batches.schema
+        self._begin(schema)
+        self._frames = self._pieces(batches, self.rows)
 
     @property
     def done(self) -> int:
@@ -61,10 +84,6 @@ class ArrowReader(TableReader):
         if self._mapped is None:
             return self._stream.done
         return int(self._share_read * (self.total or 0))
-
-    def _next_batch(self) -> pl.DataFrame | None:
-        with blamed_on(self._blame):
-            return next(self._frames, None)
 
     def _pieces(self, batches: Any, skip: int) -> Iterator[pl.DataFrame]:
         for batch in self._record_batches(batches):
@@ -91,12 +110,6 @@ class ArrowReader(TableReader):
             batch = batches.get_batch(i)
             self._share_read = (i + 1) / count
             yield batch
-
-    def close(self) -> None:
-        """Close the file."""
-        # Not the mapped file: frames may still use it; it is closed with the last of them.
-        self._frames = iter(())
-        self._stream.close()
 
 
 def small_parts(batch: Any, long: list[str], most: int) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 import numpy as np
+import polars as pl
 
 from rankad.io.errors import TableError
 from rankad.io.streams import ByteStream
@@ -126,6 +127,12 @@ class RecordBlocks:
             f"{self.stream.name}, line {self.line + 1}: a row longer than {self.batch_bytes:,} bytes "
             f"(batch_bytes).{hint}"
         )
+
+
+def lines_of(block: bytes) -> pl.Series:
+    """Return each line without its end as one cell; no line may have a NUL."""
+    schema = {"": pl.String()}
+    return pl.read_csv(block, has_header=False, separator="\0", quote_char=None, schema=schema).to_series()
 
 
 def end_of_records(data: bytes) -> int:

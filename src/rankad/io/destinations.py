@@ -46,7 +46,10 @@ class Pipe(Destination):
 
     def __init__(self, path: str) -> None:
         self.name, self._closes = ("standard output", False) if path == "-" else (path, True)
-        self.file = _standard_output() if path == "-" else open(path, "wb")  # noqa: SIM115
+        file = getattr(sys.stdout, "buffer", None) if path == "-" else open(path, "wb")  # noqa: SIM115
+        if file is None:
+            raise TableError("standard output is closed; redirect it to a file or a pipe, or name a file.")
+        self.file = file
 
     def commit(self, position: Any, state: Any, columns: list[str]) -> None:
         """Flush, so that the reader at the other end gets the rows."""
@@ -188,13 +191,6 @@ class ResumableFile(Destination):
         if not self._committed:
             self.path.unlink(missing_ok=True)
             self._journal.unlink(missing_ok=True)
-
-
-def _standard_output() -> IO[bytes]:
-    stream: IO[bytes] | None = getattr(sys.stdout, "buffer", None)
-    if stream is None:
-        raise TableError("standard output is closed; redirect it to a file or a pipe, or name a file.")
-    return stream
 
 
 def _lock(file: IO[bytes], path: Path) -> None:

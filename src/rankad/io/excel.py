@@ -25,10 +25,11 @@ _CELL_BYTES = 32
 _ZIP, _OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _MEMBERS = (b"[Content_Types].xml", b"_rels/", b"xl/", b"docProps/")
 _PIECE_BYTES = 1 << 20
-# Cells and rows as nearly all programs write them, which is fast to find, and then as XML allows them.
-_USUAL_CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
-_USUAL_ROW = re.compile(rb'<row r="([0-9]{1,7})"')
-_ROW, _CELL = re.compile(rb"<row(?![A-Za-z])|:row"), re.compile(rb"[<:]c[\s/>]")
+# Cells and rows with references as nearly all programs write them, which is fast; empty for any others.
+_USUAL = re.compile(
+    rb'<(?:[^\s<>/:]*:)?(?:c(?: r="([A-Z]{1,3})([0-9]{1,7})"|(?=[\s/>]))|row(?: r="([0-9]{1,7})"|(?=[\s/>])))'
+)
+# Cells and rows as XML allows them.
 _TAG = re.compile(rb"""<(?:[^\s<>/:]*:)?(c|row)(?=[\s/>])((?:"[^"]*"|'[^']*'|[^"'>])*)""")
 _ATTRIBUTE = re.compile(rb"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _DIGITS, _MOST_LETTERS, _MOST_DIGITS = b"0123456789", 3, 7
@@ -128,27 +129,19 @@ def _check_archive(archive: zipfile.ZipFile, name: str, size: int) -> None:
 
 def _usual_extent(pieces: Iterator[bytes]) -> tuple[int, int] | None:
     """Return the last row and column of a sheet, None if it is not written in the usual way."""
-    rest, n_rows, n_columns, ended = b"", 0, 0, False
+    rest, rows, columns, ended = b"", {b"0"}, {b""}, False
     while not ended:
         piece = next(pieces, b"")
         ended = not piece
         # A tag that is cut off waits for the next piece.
         whole, sign, cut = (rest, b"", b"") if ended else (rest + piece).rpartition(b"<")
         rest = sign + cut
-        extent = _extent_of_usual(whole)
-        if extent is None or len(rest) > _PIECE_BYTES:
+        found = _USUAL.findall(whole)
+        columns.update(column for column, _, _ in found)
+        rows.update(row or lone_row for _, row, lone_row in found)
+        if b"" in rows or len(rest) > _PIECE_BYTES:
             return None
-        n_rows, n_columns = max(n_rows, extent[0]), max(n_columns, extent[1])
-    return n_rows, n_columns
-
-
-def _extent_of_usual(text: bytes) -> tuple[int, int] | None:
-    cells, rows = _USUAL_CELL.findall(text), _USUAL_ROW.findall(text)
-    if len(cells) != len(_CELL.findall(text)) or len(rows) != len(_ROW.findall(text)):
-        return None
-    numbers = {row for _, row in cells}.union(rows)
-    columns = {column for column, _ in cells}
-    return max(map(int, numbers), default=0), max(map(_number_of, columns), default=0)
+    return max(map(int, rows)), max(map(_number_of, columns))
 
 
 def _any_extent(text: bytes, name: str) -> tuple[int, int]:

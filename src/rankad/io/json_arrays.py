@@ -24,8 +24,6 @@ class ArrayLines:
     A comma between two elements becomes a newline, and a newline outside text a blank. The elements
     themselves are not checked.
 
-    Examples
-    --------
     >>> lines = ArrayLines("table")
     >>> lines.feed(b'[{"a": 1,\n "b": "x,y"}, {"a"') + lines.feed(b": 2}]\n") + lines.feed(b"")
     b' {"a": 1,  "b": "x,y"}\n {"a": 2}  '

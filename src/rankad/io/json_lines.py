@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from rankad.io.blocks import RecordBlocks
+from rankad.io.blocks import RecordBlocks, lines_of
 from rankad.io.errors import TableError, reason, shown
 from rankad.io.reader import Position, Start, TableReader
 from rankad.io.streams import ByteStream
@@ -106,16 +106,49 @@ class JsonLinesReader(TableReader):
         return frame
 
     def _parse(self, block: bytes) -> pl.DataFrame:
-        try:
-            frame = _read(block, self._text)
-        except _TooManyKeys as error:
-            self._raise_too_many(*error.args)
+        frame = self._parse_fast(block)
         if frame is None:
             frame = self._parse_slowly(block)
         if hasattr(self, "columns"):
             frame = self._fitted(frame, block)
         self._blocks.line += block.count(b"\n")
         return frame
+
+    def _parse_fast(self, block: bytes) -> pl.DataFrame | None:
+        """Read rows by polars; None if it would not read them as `_parse_slowly` does."""
+        if b"\\u" in block and _LONE_SURROGATE.search(block):
+            # Polars would read it as NUL.
+            return None
+        overrides = dict.fromkeys(self._text, pl.String())
+        try:
+            schema = self._schema(block)
+            if schema is None:
+                frame = pl.read_ndjson(block, infer_schema_length=None, schema_overrides=overrides)
+            else:
+                kinds = {name: overrides.get(name, kind) for name, kind in schema.items()}
+                frame = pl.read_ndjson(block, schema=kinds)
+            if _has_repeated_key(block, frame) or _has_mixed_column(block, frame):
+                return None
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return None
+        return frame
+
+    def _schema(self, block: bytes) -> dict[str, pl.DataType] | None:
+        """Return the types of the columns that polars infers, None if rows disagree."""
+        schema: dict[str, pl.DataType] = {}
+        n_rows, agreed, at = block.count(b"\n") + 1, True, 0
+        for end in _piece_ends(block):
+            piece, at = block[at:end], end
+            if not piece.strip():
+                continue
+            for name, kind in pl.scan_ndjson(piece, infer_schema_length=None).collect_schema().items():
+                known = schema.get(name, pl.Null())
+                agreed = agreed and (known == kind or pl.Null() in (known, kind))
+                schema[name] = kind if known == pl.Null() else known
+            widths = (_TEXT_BYTES if kind == pl.String else _NUMBER_BYTES for kind in schema.values())
+            if n_rows * sum(widths) > _MOST_FRAME_BYTES:
+                self._raise_too_many(len(schema), n_rows)
+        return schema if agreed else None
 
     def _parse_slowly(self, block: bytes) -> pl.DataFrame:
         """Read rows that polars does not read as documented, or raise with the line of the error."""
@@ -144,7 +177,8 @@ class JsonLinesReader(TableReader):
         known, there = set(self.columns), set(frame.columns)
         for name in frame.columns:
             if name not in known:
-                line = self._line_of_key(block, name)
+                lines = (line for line, row in self._objects(block) if name in row)
+                line = next(lines, self._blocks.line + 1)
                 raise TableError(
                     f"{self.name}, {self.place} {line}: a new key {name!r}, which the first rows do not "
                     f"have. Add it to the first row (null will do), or read larger batches."
@@ -153,9 +187,6 @@ class JsonLinesReader(TableReader):
         return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in missing).select(
             self.columns
         )
-
-    def _line_of_key(self, block: bytes, key: str) -> int:
-        return next((line for line, row in self._objects(block) if key in row), self._blocks.line + 1)
 
     def _objects(self, block: bytes) -> list[tuple[int, dict[str, Any]]]:
         rows = []
@@ -227,10 +258,6 @@ def wrapped_table(row: pl.DataFrame) -> str:
     return ""
 
 
-class _TooManyKeys(ValueError):
-    """The rows have so many different keys that their table would fill the memory."""
-
-
 class _RepeatedKey(ValueError):
     """An object has a key twice."""
 
@@ -241,44 +268,6 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(name for name, _ in pairs)
         raise _RepeatedKey(next(name for name in counts if counts[name] > 1))
     return values
-
-
-def _read(block: bytes, text: set[str]) -> pl.DataFrame | None:
-    """Read a block by polars; None if it would not read the rows as `_parse_slowly` does."""
-    if b"\\u" in block and _LONE_SURROGATE.search(block):
-        # Polars would read it as NUL.
-        return None
-    overrides = dict.fromkeys(text, pl.String())
-    try:
-        schema = _schema(block)
-        if schema is None:
-            frame = pl.read_ndjson(block, infer_schema_length=None, schema_overrides=overrides)
-        else:
-            kinds = {name: overrides.get(name, kind) for name, kind in schema.items()}
-            frame = pl.read_ndjson(block, schema=kinds)
-        if _has_repeated_key(block, frame) or _has_mixed_column(block, frame):
-            return None
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return None
-    return frame
-
-
-def _schema(block: bytes) -> dict[str, pl.DataType] | None:
-    """Return the types of the columns that polars infers, None if rows disagree."""
-    schema: dict[str, pl.DataType] = {}
-    n_rows, agreed, at = block.count(b"\n") + 1, True, 0
-    for end in _piece_ends(block):
-        piece, at = block[at:end], end
-        if not piece.strip():
-            continue
-        for name, kind in pl.scan_ndjson(piece, infer_schema_length=None).collect_schema().items():
-            known = schema.get(name, pl.Null())
-            agreed = agreed and (known == kind or pl.Null() in (known, kind))
-            schema[name] = kind if known == pl.Null() else known
-        widths = (_TEXT_BYTES if kind == pl.String else _NUMBER_BYTES for kind in schema.values())
-        if n_rows * sum(widths) > _MOST_FRAME_BYTES:
-            raise _TooManyKeys(len(schema), n_rows)
-    return schema if agreed else None
 
 
 def _piece_ends(block: bytes) -> Iterator[int]:
@@ -303,9 +292,7 @@ def _has_repeated_key(block: bytes, frame: pl.DataFrame) -> bool:
     n_cells = frame.height * frame.width - sum(frame.null_count().row(0))
     if not any(blank in block for blank in _BLANK_COLONS) and block.count(b'":') == n_cells:
         return False
-    lines = pl.read_csv(
-        block, has_header=False, separator="\0", quote_char=None, schema={"": pl.String()}
-    ).to_series()
+    lines = lines_of(block)
     if frame.width <= _FEW_COLUMNS:
         # A repeated key is there twice in quotes, unless it is written with escapes.
         suspect = lines.str.contains("\\", literal=True)

@@ -8,12 +8,12 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import IO, Any, Literal, cast
 
 import polars as pl
 
 from rankad._base.files import check_output, check_printing, is_stream, naming
+from rankad.io.blocks import lines_of
 from rankad.io.destinations import Destination, NewFile, Pipe, ResumableFile
 from rankad.io.errors import TableError, blamed_on, imported, shown
 from rankad.io.forks import check_polars
@@ -30,16 +30,10 @@ class TableWriter(ABC):
     """A table that is written frame by frame; a context manager.
 
     Leaving the ``with`` block without an error makes the file final; an error leaves what was there.
-
-    Attributes
-    ----------
-    position, state : Any
-        What the last `commit` of an interrupted run recorded; None if nothing was.
-    delimiter : str or None
-        Between the cells of CSV.
+    `position` and `state` are what the last `commit` of an interrupted run recorded, None if nothing was.
     """
 
-    delimiter: str | None = None
+    delimiter: str | None = None  # of CSV
 
     def __init__(self, destination: Destination, format: str) -> None:
         self._destination, self._format = destination, format
@@ -161,8 +155,8 @@ def open_output(
             raise TableError(
                 f"{format} is written to plain files only, got {path}; write CSV or JSON lines there."
             )
-        if format in _COLUMNAR and find_spec("pyarrow") is None:
-            raise TableError(f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
+        if format in _COLUMNAR:
+            imported("pyarrow", f"{path} needs pyarrow; pip install pyarrow, or write CSV or JSON lines.")
         destination: Destination
         if resume:
             destination = ResumableFile(path, fingerprint)
@@ -222,7 +216,7 @@ class _TextWriter(TableWriter):
         self._check_columns(columns + added.columns)
         if self._header_due:
             self._write(pl.DataFrame(schema=columns + added.columns))
-        self._write(added.select(_as_cells(lines), pl.all()), quotes="never")
+        self._write(added.select(lines_of(lines), pl.all()), quotes="never")
 
     def close(self) -> None:
         if self._file is not self._destination.file:
@@ -236,12 +230,6 @@ def _holds_bytes(kind: Any) -> bool:
     inner = getattr(kind, "inner", None)
     fields = [field.dtype for field in getattr(kind, "fields", ())]
     return kind == pl.Binary or any(map(_holds_bytes, fields + ([inner] if inner is not None else [])))
-
-
-def _as_cells(lines: bytes) -> pl.Series:
-    """Return each line without its end as one cell; no line may have a NUL."""
-    schema = {"": pl.String()}
-    return pl.read_csv(lines, has_header=False, separator="\0", quote_char=None, schema=schema).to_series()
 
 
 class _ColumnarWriter(TableWriter):

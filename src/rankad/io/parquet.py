@@ -8,10 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from rankad.io.arrow import frame_of, small_parts
-from rankad.io.arrow_columns import check_types
+from rankad.io.arrow import RecordBatchReader, frame_of, small_parts
 from rankad.io.errors import TableError, blamed_on, imported
-from rankad.io.reader import Start, TableReader, check_names
+from rankad.io.reader import Start
 from rankad.io.streams import ByteStream
 
 _GUESSED_WIDTH = 8
@@ -23,12 +22,8 @@ _LONG_DICTIONARY = 1 << 20
 _MOST_PACKED, _PACKED = 64 << 20, 100
 
 
-class ParquetReader(TableReader):
-    """Rows of a Parquet file.
-
-    Read by pyarrow: polars aborts the process if a damaged file declares a large column, and holds whole row
-    groups.
-    """
+class ParquetReader(RecordBatchReader):
+    """Rows of a Parquet file, page by page: polars would hold whole row groups."""
 
     unit = "rows"
     format = "parquet"
@@ -52,10 +47,8 @@ class ParquetReader(TableReader):
             if self._long:
                 self._file.close()
                 self._file = opened(read_dictionary=self._long)
-            self.columns = list(self._file.schema_arrow.names)
             self.total = self._file.metadata.num_rows
-        check_names(self.columns, path)
-        check_types(self._file.schema_arrow, path)
+        self._begin(self._file.schema_arrow)
         self.rows = self._first_row()
         unpacked = self._checked_unpacked(size)
         width = max(_GUESSED_WIDTH * len(self.columns), max(size, unpacked) // max(self.total, 1))
@@ -66,23 +59,18 @@ class ParquetReader(TableReader):
         """Return the names of the text columns with a large dictionary: decoded, they may have any size."""
         from pyarrow import types
 
-        about, long = self._file.metadata, set[str]()
+        about = self._file.metadata
         texts = {
             field.name
             for field in self._file.schema_arrow
             if types.is_string(field.type) or types.is_binary(field.type)
         }
-        for at in range(about.num_columns if texts else 0):
-            for group in range(about.num_row_groups):
-                chunk = about.row_group(group).column(at)
-                if chunk.path_in_schema not in texts:
-                    break
-                if any("DICTIONARY" in encoding for encoding in chunk.encodings) and (
-                    chunk.total_uncompressed_size > _LONG_DICTIONARY
-                ):
-                    long.add(chunk.path_in_schema)
-                    break
-        return sorted(long)
+        columns = range(about.num_columns if texts else 0)
+        places = [at for at in columns if about.schema.column(at).path in texts]
+        groups = map(about.row_group, range(about.num_row_groups))
+        chunks = (group.column(at) for group in groups for at in places)
+        large = [chunk for chunk in chunks if chunk.total_uncompressed_size > _LONG_DICTIONARY]
+        return sorted({c.path_in_schema for c in large if any("DICTIONARY" in each for each in c.encodings)})
 
     def _checked_unpacked(self, size: int) -> int:
         """Return the uncompressed size; raise for rows longer than a batch, and for decompression bombs."""
@@ -102,13 +90,8 @@ class ParquetReader(TableReader):
                 )
         return unpacked
 
-    @property
-    def _blame(self) -> str:
-        return f"{self.name} cannot be read as Parquet (is it damaged or cut off?)"
-
     def _next_batch(self) -> pl.DataFrame | None:
-        with blamed_on(self._blame):
-            frame = next(self._frames, None)
+        frame = super()._next_batch()
         if frame is None and self.rows != self.total:
             raise TableError(f"{self._blame}: {self.rows:,} of {self.total:,} rows could be read.")
         return frame
@@ -133,5 +116,5 @@ class ParquetReader(TableReader):
 
     def close(self) -> None:
         """Close the file."""
-        self._frames = iter(())
+        super().close()
         self._file.close()

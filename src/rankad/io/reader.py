@@ -1,11 +1,12 @@
-"""The base class of all table readers."""
+"""The base class of all table readers, and one that reads ahead."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeAlias
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -22,44 +23,24 @@ _UNITS_A_DAY = {"day": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_0
 
 
 class TableReader(ABC):
-    """A table, batch by batch: iterate over it for polars frames.
+    """A table, batch by batch: iterate over it for polars frames."""
 
-    Attributes
-    ----------
-    name, format : str
-        The file, for messages, and "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz" or "excel".
-    columns : list of str
-    delimiter : str or None
-        Of CSV.
-    total, done : int or None
-        Size of the table, None if unknown, and how much has been read; in `unit`, "bytes" or "rows".
-    compressed : bool
-        Whether offsets in `position` count other bytes than the file's: decompressed or recoded ones.
-    rows, rows_before : int
-        Rows returned so far, including those before the start, and those before the last batch.
-    typed : bool
-        Whether columns have types. In CSV all cells are text.
-    unused : sequence of str
-        Names of other arrays in the file, which are not read.
-    lines : bytes or None
-        The last batch as it is in a CSV file, if every line is a row.
-    numbers : collection of str
-        Set before the first batch: columns of CSV to parse as numbers, which is faster than doing so later.
-        Only where their text is also in `lines`.
-    """
-
-    name: str
-    format: str
+    name: str  # of the file, for messages
+    format: str  # csv, tsv, jsonl, parquet, arrow, npy, npz or excel
     columns: list[str]
-    delimiter: str | None = None
-    total: int | None
-    unit: str
-    compressed: bool = False
-    rows: int = 0
-    rows_before: int = 0
-    typed: bool = True
-    unused: Sequence[str] = ()
-    lines: bytes | None = None
+    delimiter: str | None = None  # of CSV
+    unit: str  # of the two below: "bytes" or "rows"
+    total: int | None  # size of the table, None if unknown; `done` tells how much has been read
+    compressed: bool = (
+        False  # whether `position` counts other bytes than the file's: unpacked or recoded ones
+    )
+    rows: int = 0  # returned so far, including those before the start
+    rows_before: int = 0  # before the last batch
+    typed: bool = True  # whether columns have types; in CSV all cells are text
+    unused: Sequence[str] = ()  # names of other arrays in the file
+    lines: bytes | None = None  # the last batch as it is in a CSV file, if every line is a row
+    # Set before the first batch: columns of CSV to parse as numbers, which is faster than doing so later.
+    # Only where their text is also in `lines`.
     numbers: Collection[str] = ()
     # The counts in a position.
     _counts: tuple[str, ...] = ("rows",)
@@ -114,6 +95,58 @@ class TableReader(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Batch(NamedTuple):
+    frame: pl.DataFrame
+    lines: bytes | None
+    position: Position
+    done: int
+
+
+class ReadAhead(TableReader):
+    """A reader that works on its own thread; its attributes describe the last batch returned.
+
+    The reader must be of a file: a pipe could keep the thread waiting forever.
+    """
+
+    def __init__(self, reader: TableReader) -> None:
+        self._reader, self._position, self._done = reader, reader.position, reader.done
+        for name in ("name", "format", "columns", "delimiter", "unit", "total", "rows", "typed", "unused"):
+            setattr(self, name, getattr(reader, name))
+        self.compressed = reader.compressed
+        self._thread = ThreadPoolExecutor(1)
+        self._next: Future[_Batch | None] | None = self._thread.submit(self._read)
+
+    @property
+    def done(self) -> int:
+        """How much has been returned, in `unit`."""
+        return self._done
+
+    @property
+    def position(self) -> Position:
+        """Where the next batch begins."""
+        return self._position
+
+    def _read(self) -> _Batch | None:
+        frame = next(self._reader, None)
+        if frame is None:
+            return None
+        return _Batch(frame, self._reader.lines, self._reader.position, self._reader.done)
+
+    def _next_batch(self) -> pl.DataFrame | None:
+        batch = None if self._next is None else self._next.result()
+        if batch is None:
+            return None
+        self._next = self._thread.submit(self._read)
+        self.lines, self._position, self._done = batch[1:]
+        return batch.frame
+
+    def close(self) -> None:
+        """Stop the thread and close the file."""
+        self._next = None
+        self._thread.shutdown()
+        self._reader.close()
 
 
 def check_dates(frame: pl.DataFrame, table: str) -> None:

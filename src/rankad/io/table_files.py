@@ -208,17 +208,9 @@ def _sniffed(stream: ByteStream) -> str:
 def as_numbers(frame: pl.DataFrame, columns: Iterable[str], *, rows_before: int = 0) -> pl.DataFrame:
     """Return the frame with the columns as Float64, null where a value is missing.
 
-    Parameters
-    ----------
-    frame : polars DataFrame
-    columns : iterable of str
-        In text, an empty cell, NA, N/A, NaN, null and None are missing values. So is, with a warning, a cell
-        that is not a number.
-    rows_before : int
-        The reader's `rows_before`, to number the row in the warning.
+    In text, words for missing numbers are missing values. So is, with a warning that counts `rows_before`, a
+    cell that is not a number.
 
-    Examples
-    --------
     >>> as_numbers(pl.DataFrame({"a": ["1.5", "NA"], "b": ["x", "y"]}), ["a"]).rows()
     [(1.5, 'x'), (None, 'y')]
     """

@@ -23,14 +23,16 @@ from rankad.modelfile.card import (
     card_from,
     check_schema,
     detector_kind,
+    encoder_from,
     provenance,
 )
 from rankad.modelfile.container import pack, unpack
-from rankad.modelfile.fields import Arrays, Flaw
+from rankad.modelfile.fields import Arrays, Fields, Flaw, require
 from rankad.modelfile.fitted import DETECTORS, detector_from, parts_of
 from rankad.modelfile.schema import SCHEMA
 
 if TYPE_CHECKING:
+    from rankad.detectors.base import CalibratedDetector
     from rankad.detectors.lpe import KLPE, EpsilonLPE
     from rankad.detectors.rank import RankAD
     from rankad.detectors.table import TableDetector
@@ -98,20 +100,10 @@ def save(
     if not isinstance(rows, bool):
         raise ValueError(f"rows must be True or False, got {rows!r}.")
     kind, table, inner = _taken_apart(detector)
-    parts = parts_of(inner, rows=rows)
-    header = {
-        "schema": SCHEMA,
-        "kind": kind,
-        "detector": type(inner).__name__,
-        "parameters": parts.parameters,
-        "notes": parts.notes,
-        "fitted": parts.fitted,
-        "origin": provenance(),
-        "table": table,
-    }
-
+    stored, arrays = parts_of(inner, rows=rows)
+    header = {"schema": SCHEMA, "kind": kind, "origin": provenance(), "table": table, **stored}
     with replacing(path) as out:
-        out.file.write(pack(header, parts.arrays))
+        out.file.write(pack(header, arrays))
         out.sync()
         try:
             load(out.path)
@@ -124,10 +116,9 @@ def _taken_apart(detector: Any) -> tuple[str, dict[str, Any] | None, RankAD | KL
     """Return the kind of a fitted detector, what it says of tables, and the detector of rows inside."""
     kind, table, inner = type(detector).__name__, None, detector
     if kind == "TableDetector":
-        from rankad.modelfile.encoder import table_parts
-
         detector._check_fitted()
-        table, inner = table_parts(detector), detector.detector_
+        table = {"min_count": int(detector.min_count), "encoder": detector.encoder_.to_dict()}
+        inner = detector.detector_
     if type(inner) not in DETECTORS.values():
         # A class derived from them may answer otherwise, and loading would not bring that back.
         held = f"a {kind} that holds {type(inner).__name__}" if inner is not detector else f"{kind}"
@@ -172,27 +163,31 @@ def load(path: str | os.PathLike[str]) -> RankAD | KLPE | EpsilonLPE | TableDete
         arrays.done()
         if kind != "TableDetector":
             return inner
-        from rankad.modelfile.encoder import table_from
+        return _table_from(header.fields("table"), inner, fitted.count("n_rows"))
 
-        return table_from(header.fields("table"), inner, fitted.count("n_rows"))
+
+def _table_from(table: Fields, detector: CalibratedDetector, n_rows: int) -> TableDetector:
+    """Return a TableDetector of its parts, or raise a `Flaw`."""
+    from rankad.detectors.table import TableDetector
+    from rankad.io.forks import check_polars
+
+    check_polars()
+    encoder = encoder_from(table)
+    require(
+        encoder.n_rows == n_rows,
+        f"its encoder was fitted on {encoder.n_rows:,} rows and its detector on {n_rows:,}",
+    )
+    min_count = table.count("min_count", 1)
+    try:
+        return TableDetector.of_parts(encoder, detector, min_count)
+    except ValueError as error:
+        raise Flaw(f"its encoder and its detector do not match: {error}") from error
 
 
 def read_card(path: str | os.PathLike[str]) -> ModelCard:
     """Read what a model file says of its model, without loading the model.
 
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    ModelCard
-
-    Raises
-    ------
-    ModelFileError
-        If what is read was altered, or is no card. Most arrays are not read, so that `load` may still refuse
-        the file.
+    Most arrays are not read, so that `load` may still refuse the file.
     """
     with _named(path) as name:
         contents = unpack(name, lambda array: array.startswith("selection."))

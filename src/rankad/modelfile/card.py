@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankad.modelfile.container import Contents
-from rankad.modelfile.fields import Arrays, Fields, Flaw
+from rankad.modelfile.fields import Arrays, Fields, Flaw, require
 from rankad.modelfile.layout import restore_part
 from rankad.modelfile.schema import CALIBRATIONS, LAYOUTS, SCHEMA, SELECTION
 from rankad.stages.selection import SelectionTable
 
-__all__ = ["KINDS", "ModelCard", "card_from", "check_schema", "detector_kind", "provenance"]
+if TYPE_CHECKING:
+    from rankad.tables import TableEncoder
 
 KINDS = (*LAYOUTS, "TableDetector")
 _PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
@@ -23,88 +24,36 @@ _PACKAGES = ("rankad", "numpy", "numba", "scikit-learn", "safetensors")
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a model is, where it comes from, and how it was selected.
+    """What a model is, where it comes from, and how it was selected."""
 
-    Attributes
-    ----------
-    kind : {"RankAD", "KLPE", "EpsilonLPE", "TableDetector"}
-    detector : {"RankAD", "KLPE", "EpsilonLPE"}
-        The same, or what a `TableDetector` holds.
-    schema : int
-        The version of the file's layout.
-    alpha : float
-        The false-alarm rate it was saved with.
-    parameters : dict
-        Those of the detector, as JSON has them; of a `TableDetector`, those of the one it holds.
-    notes : tuple of str
-        What could not be saved, and what follows.
-    columns : tuple of str
-        The names of the columns; empty where the rows it was fitted on had none.
-    n_columns : int
-        As many as the rows that are scored; of a table, after encoding.
-    encoding : tuple of str
-        Of a table, what became of each column.
-    n_rows, n_training, n_calibrating, n_trimmed : int
-        Rows fitted on, and how many of them trained, calibrated, and were left out as suspects.
-    calibration : {"split", "cross-fit", "in-sample", "leave-one-out"}
-    n_landmarks : int
-        Of a `RankAD`, else 0.
-    n_near : int
-        Rows of the near field, to the nearest of which a new row is compared; 0 where there is none.
-    n_gaussians : int
-        Of how many Gaussians the mixture is made; 0 where there is none.
-    scaling : str or None
-        As used, like the next two.
-    bandwidth, C : float or None
-        Of a `RankAD`.
-    n_neighbors : int or None
-        K, but of an `EpsilonLPE`.
-    radius : float or None
-        Of an `EpsilonLPE`.
-    selection : SelectionTable or None
-        All that was tried, with its losses.
-    holds_rows : bool
-        Whether the training rows are in the file; without them a `RankAD` cannot explain.
-    training_sha256 : str
-        The digest of the training rows.
-    saved : datetime
-        When, in UTC.
-    versions : dict of str to str
-        Of the packages, of Python, and of the processor's family it was saved with.
-    sha256 : str
-        Of the contents: two files with the same are the same model.
-    n_bytes : int
-        The size of the file.
-    """
-
-    kind: str
-    detector: str
-    schema: int
-    alpha: float
-    parameters: Mapping[str, Any]
-    notes: tuple[str, ...]
-    columns: tuple[str, ...]
-    n_columns: int
-    encoding: tuple[str, ...]
-    n_rows: int
+    kind: str  # RankAD, KLPE, EpsilonLPE or TableDetector
+    detector: str  # the same, or what a TableDetector holds
+    schema: int  # the version of the file's layout
+    alpha: float  # the false-alarm rate it was saved with
+    parameters: Mapping[str, Any]  # of the detector, as JSON has them
+    notes: tuple[str, ...]  # what could not be saved, and what follows
+    columns: tuple[str, ...]  # empty where the rows it was fitted on had no names
+    n_columns: int  # of a table, after encoding
+    encoding: tuple[str, ...]  # of a table, what became of each column
+    n_rows: int  # fitted on
     n_training: int
     n_calibrating: int
-    n_trimmed: int
-    calibration: str
-    n_landmarks: int
-    n_near: int
-    n_gaussians: int
-    scaling: str | None
-    bandwidth: float | None
-    C: float | None
-    n_neighbors: int | None
-    radius: float | None
-    selection: SelectionTable | None
-    holds_rows: bool
-    training_sha256: str
-    saved: datetime
-    versions: Mapping[str, str]
-    sha256: str
+    n_trimmed: int  # left out as suspects
+    calibration: str  # split, cross-fit, in-sample or leave-one-out
+    n_landmarks: int  # of a RankAD, else 0
+    n_near: int  # rows of the near field, 0 where there is none
+    n_gaussians: int  # of the mixture, 0 where there is none
+    scaling: str | None  # as used, like the next two
+    bandwidth: float | None  # of a RankAD
+    C: float | None  # of a RankAD
+    n_neighbors: int | None  # but of an EpsilonLPE
+    radius: float | None  # of an EpsilonLPE
+    selection: SelectionTable | None  # all that was tried, with its losses
+    holds_rows: bool  # without training rows, a RankAD cannot explain
+    training_sha256: str  # the digest of the training rows
+    saved: datetime  # in UTC
+    versions: Mapping[str, str]  # of packages, of Python, and the processor's family
+    sha256: str  # of the contents: two files with the same are the same model
     n_bytes: int
 
 
@@ -132,9 +81,6 @@ def check_schema(header: Fields) -> None:
 def detector_kind(header: Fields) -> str:
     """Return which detector of rows a file holds, by itself or in a `TableDetector`."""
     kind = header.text("kind", KINDS)
-    if not header.has("detector") and kind in ("RankAD", "TableDetector"):
-        # Older versions could save no other.
-        return "RankAD"
     inner = header.text("detector", tuple(LAYOUTS))
     if kind not in (inner, "TableDetector"):
         raise Flaw(f"it says that it is a {kind} and that it is a {inner}")
@@ -151,15 +97,13 @@ def card_from(contents: Contents) -> ModelCard:
     kind, inner = header.text("kind", KINDS), detector_kind(header)
     is_rankad = inner == "RankAD"
     if kind == "TableDetector":
-        from rankad.modelfile.encoder import encoder_from
-
         encoder = encoder_from(header.fields("table"))
         names, encoding = tuple(column.name for column in encoder.columns), tuple(encoder.describe())
-    scaling: str | None
+    scaling: str | None = None
     if selection is not None:
         scaling = selection.scalings[selection.best]
-    else:
-        scaling = parameters.text("scaling") if parameters.has("scaling") else None
+    elif parameters.has("scaling"):
+        scaling = parameters.text("scaling")
     versions = origin.fields("versions")
     told = header.fields("arrays")
     return ModelCard(
@@ -195,6 +139,17 @@ def card_from(contents: Contents) -> ModelCard:
     )
 
 
+def encoder_from(table: Fields) -> TableEncoder:
+    """Return the encoder of a `TableDetector`, or raise a `Flaw`."""
+    from rankad.tables import TableEncoder
+
+    stored = table.fields("encoder").found
+    try:
+        return TableEncoder.from_dict(stored)
+    except ValueError as error:
+        raise Flaw(f"its encoder cannot be read: {error}") from error
+
+
 def _length(told: Fields, name: str) -> int:
     shape = told.fields(name).listed("shape", int, "a list of integers")
     if not shape:
@@ -203,13 +158,12 @@ def _length(told: Fields, name: str) -> int:
 
 
 def _date(origin: Fields) -> datetime:
+    saved = origin.text("saved")
     try:
-        found = datetime.fromisoformat(origin.text("saved"))
-        if found.tzinfo is None:
-            raise Flaw("it has a date without a time zone")
-        return found.astimezone(UTC)
-    except Flaw:
-        raise
-    except (ValueError, OverflowError) as error:
+        found = datetime.fromisoformat(saved)
         # Late on the last day of the year 9999, another time zone has no date.
+        in_utc = found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise Flaw("it has no date that can be read") from error
+    require(found.tzinfo is not None, "it has a date without a time zone")
+    return in_utc

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from rankad.modelfile.fields import Fields, Flaw, header_from_text, header_to_text
 
-__all__ = ["Contents", "digest", "pack", "unpack"]
-
 _HEADER, _DIGEST = "rankad", "rankad_sha256"
 _KINDS = {"float64": "F64", "int64": "I64"}
 
@@ -85,7 +83,9 @@ def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
                     if digest(arrays[name]) != expected:
                         raise Flaw(f"its array {name!r} was altered after it was saved")
     except SafetensorError as error:
-        raise Flaw(f"it is cut short, damaged, or something else ({_in_brief(error)})") from error
+        said = str(error).removeprefix("Error while deserializing header: ")
+        said = said if len(said) <= 120 else said[:120] + "..."
+        raise Flaw(f"it is cut short, damaged, or something else ({said})") from error
     except MemoryError as error:
         raise Flaw(f"its {held.st_size:,} bytes do not fit the memory") from error
     return Contents(header, arrays, sha256, held.st_size)
@@ -99,8 +99,3 @@ def _header(metadata: dict[str, str] | None) -> tuple[Fields, str]:
     if sha256 != expected:
         raise Flaw("its header was altered after it was saved")
     return header_from_text(text), sha256
-
-
-def _in_brief(error: Exception) -> str:
-    said = str(error).removeprefix("Error while deserializing header: ")
-    return said if len(said) <= 120 else said[:120] + "..."

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arrays", "Fields", "Flaw", "header_from_text", "header_to_text", "require"]
-
 # Sizes and counts are integers of 64 bits, as everywhere.
 _LARGEST_INTEGER = 2**63 - 1
 _SHA256 = re.compile("[0-9a-f]{64}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from rankad.modelfile.fields import Arrays, Fields, Flaw, require
 from rankad.modelfile.layout import as_json, restore, store
 from rankad.modelfile.schema import LAYOUTS
 
-__all__ = ["DETECTORS", "Parts", "detector_from", "parameters_of", "parts_of"]
-
 DETECTORS: dict[str, Any] = {"RankAD": RankAD, "KLPE": KLPE, "EpsilonLPE": EpsilonLPE}
 # Cut points are listed one by one: nobody has rows for so many levels.
 _MOST_LEVELS = 1_000_000
@@ -30,17 +28,10 @@ _TESTED = 5
 _TOLERANCE, _FARTHEST = 1e-6, 1e3
 
 
-class Parts(NamedTuple):
-    """A fitted detector as what JSON can hold, and arrays."""
-
-    parameters: dict[str, Any]
-    notes: list[str]
-    fitted: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
-
-
-def parts_of(detector: RankAD | KLPE | EpsilonLPE, *, rows: bool) -> Parts:
-    """Take a fitted detector apart; its training rows are left out unless `rows`."""
+def parts_of(
+    detector: RankAD | KLPE | EpsilonLPE, *, rows: bool
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return a fitted detector as a header and arrays; its training rows are left out unless `rows`."""
     detector._check()
     kind = type(detector).__name__
     parameters, notes = parameters_of(detector)
@@ -64,7 +55,7 @@ def parts_of(detector: RankAD | KLPE | EpsilonLPE, *, rows: bool) -> Parts:
     scores = detector._score(tests)
     p_values = detector.calibration_.p_values(scores)
     arrays |= {"tests.rows": tests, "tests.scores": scores, "tests.p_values": p_values}
-    return Parts(parameters, notes, fitted, arrays)
+    return {"detector": kind, "parameters": parameters, "notes": notes, "fitted": fitted}, arrays
 
 
 def _with_rows(model: RankModel, rows: bool) -> RankModel:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from rankad.modelfile.fields import Arrays, Fields, require
 
-__all__ = ["Array", "Part", "Scalar", "as_json", "restore", "restore_part", "store"]
-
 # Gets the attributes of an object, by name.
 Rule: TypeAlias = Callable[[Mapping[str, Any]], bool]
 

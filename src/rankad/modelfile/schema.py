@@ -15,8 +15,6 @@ from rankad.modelfile.fields import Arrays, Fields, require
 from rankad.modelfile.layout import Array, Part, Scalar
 from rankad.stages.ranks import neighbors_needed
 
-__all__ = ["CALIBRATIONS", "LAYOUTS", "SCHEMA", "SELECTION"]
-
 # The version of the layout. A file of another one is refused, lest it be misread.
 SCHEMA = 2
 CALIBRATIONS = {

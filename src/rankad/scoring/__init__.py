@@ -1,1 +1,1 @@
-"""Rows scored: one batch as a pure function (`batch`), or a file of any size in constant memory (`files`)."""
+"""Rows scored: one batch as a pure function (`batch`), or a file of any size (`score_file`)."""

@@ -17,7 +17,9 @@ from rankad._base.wording import count
 from rankad.alarms.decisions import PValueCounts
 from rankad.explanations.sentences import reason_text
 from rankad.io.errors import TableError
+from rankad.io.reader import ReadAhead
 from rankad.modelfile import ModelFileError
+from rankad.tables.encoded_columns import NumberColumn
 
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
@@ -39,6 +41,10 @@ class Batch(NamedTuple):
     p_values: Floats
     first: int
     lines: bytes | None
+
+    def rows(self, at: Ints) -> Rows:
+        """Return some of the rows, by position."""
+        return Rows(self.frame[at], self.first + 1 + at, self.scores[at], self.p_values[at])
 
 
 @contextmanager
@@ -79,14 +85,30 @@ def scan(
         yield Batch(frame, scores, p_values, reader.rows_before, reader.lines)
 
 
-def discovery_level(
-    reader: TableReader, detector: TableDetector, q: float, progress: Progress = show_nothing
+def set_rate(
+    detector: TableDetector,
+    alpha: float | None,
+    fdr: float | None,
+    open_again: Callable[[], TableReader],
+    progress: Progress,
 ) -> float:
-    """Return the largest p-value of an alarm at the false discovery rate q, 0 if there are none."""
+    """Set the detector's alpha, and return the largest p-value of an alarm, 0 if there are none."""
+    detector.alpha = detector.alpha if alpha is None else alpha
+    if fdr is None:
+        return detector.alpha
     counts = PValueCounts()
-    for batch in scan(reader, detector, "Counting", progress):
-        counts.add(batch.p_values)
-    return counts.level(q)
+    with open_again() as reader:
+        reader.numbers = numbers_of(detector)
+        with ReadAhead(reader) as ahead:
+            for batch in scan(ahead, detector, "Counting", progress):
+                counts.add(batch.p_values)
+    return counts.level(fdr)
+
+
+def numbers_of(detector: TableDetector) -> list[str]:
+    """Return the columns whose text can be parsed as numbers without knowing the column's format."""
+    columns = detector.encoder_.columns
+    return [column.name for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
 
 
 def warn_of_unused(reader: TableReader) -> None:
@@ -128,12 +150,14 @@ class MostAbnormal:
 
     def add(self, batch: Batch) -> None:
         """Add the rows of a batch."""
-        numbers = batch.first + 1 + np.arange(len(batch.scores))
-        new = self._lowest(Rows(batch.frame, numbers, batch.scores, batch.p_values))
-        self.rows = new if self.rows is None else self._lowest(Rows.joined([self.rows, new]))
+        rows = batch.rows(self._lowest(batch.scores))
+        if self.rows is not None:
+            rows = Rows.joined([self.rows, rows])
+            rows = rows.where(self._lowest(rows.scores))
+        self.rows = rows
 
-    def _lowest(self, rows: Rows) -> Rows:
-        return rows.where(np.argsort(rows.scores, kind="stable")[: self._n])
+    def _lowest(self, scores: Floats) -> Ints:
+        return np.argsort(scores, kind="stable")[: self._n]
 
 
 class ExplainedRow(NamedTuple):
@@ -224,11 +248,14 @@ class AnswerColumns:
         p_value, score, alarm, *reason = names
         return cls(p_value, score, alarm, reason[0] if reasons else None)
 
-    def of(self, batch: Batch, alarms: Bools, reasons: Sequence[str | None]) -> pl.DataFrame:
-        """Return the columns of a batch."""
+    def of(
+        self, detector: TableDetector, batch: Batch, alarms: Bools, n_alarms: int, level: float
+    ) -> pl.DataFrame:
+        """Return the columns of a batch; `n_alarms` counts those so far."""
         frame = pl.DataFrame({self.p_value: batch.p_values, self.score: batch.scores, self.alarm: alarms})
         if self.reason is None:
             return frame
+        reasons = _reasons(detector, batch, alarms, n_alarms, level)
         return frame.with_columns(pl.Series(self.reason, reasons, dtype=pl.String))
 
     def empty(self, columns: list[str]) -> pl.DataFrame:
@@ -238,17 +265,16 @@ class AnswerColumns:
         return pl.DataFrame(schema=schema | ({self.reason: pl.String} if self.reason else {}))
 
 
-def reasons_of(
+def _reasons(
     detector: TableDetector, batch: Batch, alarms: Bools, n_alarms: int, level: float
 ) -> list[str | None]:
-    """Return the reason of each alarm of a batch, up to a limit; `n_alarms` counts those so far."""
+    """Return the reason of each alarm of a batch, up to a limit."""
     texts: list[str | None] = [None] * len(alarms)
     at = np.flatnonzero(alarms)
     before = n_alarms - at.size
     some = at[: max(MOST_REASONS - before, 0)]
     if some.size:
-        rows = Rows(batch.frame[some], batch.first + 1 + some, batch.scores[some], batch.p_values[some])
-        for place, one in zip(some.tolist(), explained(detector, rows, level), strict=True):
+        for place, one in zip(some.tolist(), explained(detector, batch.rows(some), level), strict=True):
             texts[place] = reason_text(one.explanation, one.strange)
     for place in at[some.size :].tolist():
         texts[place] = f"not explained: {count(MOST_REASONS)} alarms before this one have reasons"

@@ -18,10 +18,9 @@ from rankad._base.arrays import LARGEST, Bools
 from rankad._base.files import is_stream
 from rankad._base.wording import count
 from rankad.detectors.table import TableDetector
-from rankad.io.ahead import ReadAhead
 from rankad.io.errors import TableError
 from rankad.io.output import TableWriter, open_output
-from rankad.io.reader import Position, TableReader
+from rankad.io.reader import Position, ReadAhead, TableReader
 from rankad.io.suffixes import format_of
 from rankad.io.table_files import (
     BeginningDigest,
@@ -35,11 +34,9 @@ from rankad.modelfile import read_card
 from rankad.scoring import batches
 from rankad.scoring.batches import AnswerColumns, Batch, ExplainedRow, Progress, scan, show_nothing
 from rankad.scoring.loading import load_for
-from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.judging import TableVerdict, Watch
 
 _N_SHOWN = 10
-_DELIMITED = ("csv", "tsv")
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,7 @@ class ScorePlan:
     table: str
     model: Path
     out: str | None
+    reading: dict[str, Any]
     alpha: float | None = None
     fdr: float | None = None
     alarms_only: bool = False
@@ -57,20 +55,11 @@ class ScorePlan:
     reasons: bool = False
     prefix: str = ""
     neutralize_formulas: bool = False
-    format: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
 
     @property
     def to_stdout(self) -> bool:
         """Whether the rows go to standard output."""
         return self.out == "-"
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How the table is read."""
-        return {name: getattr(self, name) for name in ("format", "delimiter", "encoding", "sheet")}
 
     def open(self, start: Any = None) -> TableReader:
         """Open the table."""
@@ -193,27 +182,30 @@ def score_file(
         raise TypeError(
             f"model must be the path of a model file, got {type(model).__name__}; save the detector first."
         )
-    plan = ScorePlan(os.fspath(table), Path(model), None if out is None else os.fspath(out), **options)
+    reading = {name: options.pop(name, None) for name in ("format", "delimiter", "encoding", "sheet")}
+    to = None if out is None else os.fspath(out)
+    plan = ScorePlan(os.fspath(table), Path(model), to, reading, **options)
     with ExitStack() as stack:
         reader = stack.enter_context(plan.open())
         batches.warn_of_unused(reader)
         with batches.of_table(reader.name):
             columns = AnswerColumns.beside(reader.columns, plan.prefix, reasons=plan.reasons)
             detector = load_for(plan.model, reader.columns, n_jobs)
-        detector.alpha = alpha = detector.alpha if plan.alpha is None else plan.alpha
-        level = alpha if plan.fdr is None else _discovery_level(plan, plan.fdr, detector, progress)
-        scored = ScoredFile(plan, alpha, level, Watch(detector, alpha))
+        level = batches.set_rate(detector, plan.alpha, plan.fdr, plan.open, progress)
+        scored = ScoredFile(plan, detector.alpha, level, Watch(detector, detector.alpha))
         if plan.reasons:
             batches.check_explains(detector, plan.model)
         if plan.fdr is None:
-            _warn_if_silent(detector)
+            # The detector warns if no row can be an alarm.
+            names = detector.feature_names_in_.tolist()
+            detector.predict(dict.fromkeys(names, pl.Series([], dtype=pl.Float64)))
         if plan.out is None:
             most = batches.MostAbnormal(_N_SHOWN)
             for batch in scan(stack.enter_context(plan.ahead(reader)), detector, progress=progress):
                 scored.add(batch)
                 most.add(batch)
             if most.rows is not None:
-                scored.most = batches.explained(detector, most.rows, level or alpha)
+                scored.most = batches.explained(detector, most.rows, level or detector.alpha)
             return scored
         writer = stack.enter_context(_writer(plan, reader, scored))
         # Recorded in the journal, to detect changes of the part that was read.
@@ -227,39 +219,22 @@ def score_file(
     return scored
 
 
-def _discovery_level(plan: ScorePlan, q: float, detector: TableDetector, progress: Progress) -> float:
-    with plan.open() as reader:
-        reader.numbers = numbers_of(detector)
-        with plan.ahead(reader) as ahead:
-            return batches.discovery_level(ahead, detector, q, progress)
-
-
-def _warn_if_silent(detector: TableDetector) -> None:
-    """Let the detector warn if no row can be an alarm."""
-    detector.predict(dict.fromkeys(detector.feature_names_in_.tolist(), pl.Series([], dtype=pl.Float64)))
-
-
 def open_beside(out: str, table_format: str, delimiter: str | None, **options: Any) -> TableWriter:
     """Open an output in the format of its name, of a pipe in that of the table; CSV keeps its delimiter."""
-    format = _out_format(out, table_format)
-    return open_output(
-        out, format=format, delimiter=delimiter if format == table_format == "csv" else None, **options
-    )
-
-
-def _out_format(out: str, table_format: str) -> str | None:
+    format = format_of(out)
     if out == "-" or is_stream(out):
-        return table_format if table_format in ("tsv", "jsonl") else "csv"
-    return format_of(out)
+        format = table_format if table_format in ("tsv", "jsonl") else "csv"
+    kept = delimiter if format == table_format == "csv" else None
+    return open_output(out, format=format, delimiter=kept, **options)
 
 
 def for_output(
-    frame: pl.DataFrame, out: str, table_format: str, detector: TableDetector, rows_before: int = 0
+    frame: pl.DataFrame, writer: TableWriter, typed: bool, detector: TableDetector, rows_before: int = 0
 ) -> pl.DataFrame:
     """Return rows as they are written: text stays as it is from CSV to CSV, elsewhere numbers are numbers."""
-    if table_format not in _DELIMITED or _out_format(out, table_format) in _DELIMITED:
+    if typed or writer.delimiter is not None:
         return frame
-    return as_numbers(frame, numbers_of(detector), rows_before=rows_before)
+    return as_numbers(frame, batches.numbers_of(detector), rows_before=rows_before)
 
 
 def _by_offset(reader: TableReader) -> bool:
@@ -306,12 +281,6 @@ def _writer(plan: ScorePlan, reader: TableReader, scored: ScoredFile) -> TableWr
     )
 
 
-def numbers_of(detector: TableDetector) -> list[str]:
-    """Return the columns whose text can be parsed as numbers without knowing the column's format."""
-    columns = detector.encoder_.columns
-    return [column.name for column in columns if isinstance(column, NumberColumn) and column.plainly_written]
-
-
 def _write(
     scored: ScoredFile,
     reader: TableReader,
@@ -321,14 +290,14 @@ def _write(
     progress: Progress,
     digest: BeginningDigest | None,
 ) -> None:
-    plan, out = scored.plan, scored.plan.out or "-"
+    plan = scored.plan
     # Copy the lines of CSV to CSV, unless rows are chosen or reordered, or cells may need quotes.
     copies = reader.delimiter is not None and reader.delimiter == writer.delimiter
     copies = copies and not (plan.alarms_only or plan.sort or plan.reasons or plan.neutralize_formulas)
     kept: list[pl.DataFrame] = []
     n_bytes, wrote = 0, writer.position is not None
     if copies:
-        reader.numbers = numbers_of(detector)
+        reader.numbers = batches.numbers_of(detector)
 
     def put(frame: pl.DataFrame, lines: bytes | None, position: Position, state: dict[str, Any]) -> None:
         if lines is None:
@@ -345,14 +314,10 @@ def _write(
         written: Future[None] | None = None
         for batch in scan(ahead, detector, progress=progress):
             alarms = scored.add(batch)
-            reasons = (
-                batches.reasons_of(detector, batch, alarms, scored.n_alarms, scored.level)
-                if plan.reasons
-                else ()
-            )
-            frame, lines = columns.of(batch, alarms, reasons), batch.lines if copies else None
+            frame = columns.of(detector, batch, alarms, scored.n_alarms, scored.level)
+            lines = batch.lines if copies else None
             if lines is None:
-                rows = for_output(batch.frame, out, reader.format, detector, batch.first)
+                rows = for_output(batch.frame, writer, reader.typed, detector, batch.first)
                 frame = rows.hstack(frame)
             if plan.alarms_only:
                 frame = frame.filter(pl.Series(alarms))

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from rankad._base.files import replacing
+from rankad.io.blocks import end_of_records
 from rankad.io.errors import TableError
 from rankad.io.forks import check_polars
 from rankad.monitoring.drift import DriftAlarm, DriftMonitor
@@ -168,7 +169,7 @@ class Watcher:
         read = getattr(file, "read1", file.read)
         while more := read(_BLOCK):
             rest += more
-            end = _end_of_rows(rest)
+            end = end_of_records(rest)
             if end:
                 raised += self._take(rest[:end])
                 rest = rest[end:]
@@ -277,14 +278,6 @@ def _is_event(line: bytes, n_rows: int) -> bool:
 
 def _digest(tail: bytes) -> str:
     return hashlib.sha256(tail).hexdigest()
-
-
-def _end_of_rows(text: bytes) -> int:
-    """Return where the last whole row ends: at a line end that is not within quotes."""
-    end = text.rfind(b"\n") + 1
-    while end and text.count(b'"', 0, end) % 2:
-        end = text.rfind(b"\n", 0, end - 1) + 1
-    return end
 
 
 def _records(text: str) -> list[str]:
