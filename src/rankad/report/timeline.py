@@ -46,17 +46,6 @@ class Span(NamedTuple):
 class Timeline:
     """Rows and alarms by place in the table, or by time.
 
-    Attributes
-    ----------
-    column : str or None
-        The column that has the time; None where rows are counted by their place.
-    step : int
-        How wide bins are: rows, or the position of a unit of time.
-    rows, alarms : Counter
-        Counts by bin.
-    n_without : int
-        Rows without a time.
-
     Examples
     --------
     >>> line = Timeline().add(0, [False] * 30).add(30, [True] * 10)
@@ -64,11 +53,11 @@ class Timeline:
     [(1, 16, 0), (17, 32, 2), (33, 40, 8)]
     """
 
-    column: str | None = None
-    step: int = 0
-    rows: Counter[int] = field(default_factory=Counter)
+    column: str | None = None  # that has the time; None where rows are counted by their place
+    step: int = 0  # how wide bins are: the power of two of rows, or the position of a unit of time
+    rows: Counter[int] = field(default_factory=Counter)  # by bin
     alarms: Counter[int] = field(default_factory=Counter)
-    n_without: int = 0
+    n_without: int = 0  # rows without a time
 
     def add(self, first: int, alarms: object) -> Timeline:
         """Return it with more rows: how many came before them, and which are alarms."""
