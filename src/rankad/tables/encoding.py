@@ -26,18 +26,10 @@ _SCHEMA, _OLDEST = 2, 1
 
 
 class Encoded(NamedTuple):
-    """A table as rows of numbers.
+    """A table as rows of numbers."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, d)
-        Always finite: a typical value stands for a strange cell.
-    strange : list of StrangeCell
-        Cells that no nominal row has, column by column.
-    """
-
-    rows: Floats
-    strange: list[StrangeCell]
+    rows: Floats  # of shape (n, d), always finite: a typical value stands for a strange cell
+    strange: list[StrangeCell]  # cells that no nominal row has, column by column
 
     @property
     def strange_rows(self) -> Ints:
@@ -57,23 +49,6 @@ class TableEncoder:
     Cells that no nominal row has are *strange* instead: a new category, a missing value in a column that was
     complete, another value of a constant, infinity, text in a column of numbers.
 
-    Attributes
-    ----------
-    columns : tuple of NumberColumn, CategoryColumn, TimeColumn or EmptyColumn
-    ids, dropped : tuple of str
-        Columns left out, as asked for or as inferred: ids, and others.
-    n_rows : int
-        The number of nominal rows.
-    n_singletons : int
-        How many of them would be strange had they been left out. About as many of the new normal rows are
-        strange; see `TableDetector`.
-    categories : tuple of str
-        Columns that the user declared to be categories.
-    notes : tuple of Note
-        What each column of the nominal table was inferred to be, and how sure that is.
-    missing : tuple of MissingMarker
-        Values that count as missing.
-
     Examples
     --------
     >>> nominal = {"x": [1.0, 2.0, 3.0, 4.0], "color": ["red", "red", "blue", "blue"]}
@@ -86,13 +61,15 @@ class TableEncoder:
     """
 
     columns: tuple[Column, ...]
-    ids: tuple[str, ...]
-    dropped: tuple[str, ...]
-    n_rows: int
+    ids: tuple[str, ...]  # columns left out as ids, as asked for or as inferred
+    dropped: tuple[str, ...]  # other columns left out
+    n_rows: int  # nominal rows
+    # Nominal rows that would be strange had they been left out. About as many of the new normal rows are
+    # strange; see `TableDetector`.
     n_singletons: int
-    categories: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
-    missing: tuple[MissingMarker, ...] = ()
+    categories: tuple[str, ...] = ()  # columns that the user declared to be categories
+    notes: tuple[Note, ...] = ()  # what each column was inferred to be, and how sure that is
+    missing: tuple[MissingMarker, ...] = ()  # values that count as missing
 
     @classmethod
     def fit(cls, frame: Any, *, min_count: int = 5, **options: Any) -> TableEncoder:
