@@ -11,6 +11,7 @@ from scipy.stats import betabinom, spearmanr
 
 from rankad import RankAD
 from rankad.experiments import findings, level_sets, measures, pictures
+from rankad.experiments.cells import Settings
 from rankad.experiments.datasets import SPECS, Dataset, DatasetError
 from rankad.experiments.findings import (
     bayes,
@@ -27,7 +28,6 @@ from rankad.experiments.findings import (
 from rankad.experiments.findings import finding as parts
 from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import DEVIATIONS, PRINTED, Mixture
 from rankad.stages.kernels import rbf_kernel
 from rankad.stages.levels import disagreement

@@ -8,7 +8,7 @@ import pytest
 
 from rankad.cli import main
 from rankad.experiments import reproduce as registry
-from rankad.experiments.settings import Settings
+from rankad.experiments.cells import Settings
 
 NAMES = ["figure-1", "figure-2", "findings", "table-1", "table-2", "table-3"]
 

@@ -20,11 +20,10 @@ from matplotlib.patches import Patch
 
 from rankad import KLPE, RankAD
 from rankad._base.arrays import Floats
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS, new_figure, percent, save, tint
 from rankad.experiments.results import Table, mean, standard_error
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED, TOY, Mixture, grid, symmetric_difference
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from rankad.experiments.settings import Settings
+from rankad.experiments.cells import Settings
 
 __all__ = ["ALL", "EXPERIMENTS", "names", "reproduce"]
 

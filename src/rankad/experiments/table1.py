@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from rankad import KLPE, RankAD
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import Split
 from rankad.experiments.measures import auc
 from rankad.experiments.results import Table, mean, standard_error, write_results
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import DEVIATIONS, PRINTED, UNIFORM_BOX, Mixture
 
 __all__ = ["NEIGHBORS", "PAPER", "READINGS", "run"]

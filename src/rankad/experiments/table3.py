@@ -17,11 +17,10 @@ from threadpoolctl import threadpool_limits
 from rankad import RankAD
 from rankad.experiments import tried
 from rankad.experiments.baselines import METHODS
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS, Split, draw, load
 from rankad.experiments.measures import MISS, auc, false_alarm_band
 from rankad.experiments.results import Table, mean, standard_error, write_results
-from rankad.experiments.settings import Settings
 from rankad.stages.selection import PAPER_C, PAPER_MULTIPLES
 
 __all__ = ["ALPHAS", "PAPER_AUC", "PAPER_SECONDS", "paper_auc", "run"]

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from rankad import KLPE, RankAD
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, PLAIN_C, THIRD, Record, Report, Series
 from rankad.experiments.measures import fitted_auc, one_thread
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED
 
 __all__ = ["NAME", "cells", "report"]

@@ -12,11 +12,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS, Split, draw, load
 from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table, mean
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import UNIFORM_BOX, Mixture
 
 __all__ = [

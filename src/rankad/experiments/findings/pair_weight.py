@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 from rankad import KLPE, RankAD
 from rankad._base.arrays import Floats, Ints
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import THIRD, Record, Report
 from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED
 from rankad.stages.levels import count_pairs, disagreement, quantize, resolve_cuts
 from rankad.stages.selection import PAPER_C

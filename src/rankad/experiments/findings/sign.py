@@ -9,13 +9,12 @@ import numpy as np
 
 from rankad import RankAD
 from rankad._base.arrays import Floats
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, Record, Report
 from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table, mean
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED
 
 __all__ = ["NAME", "cells", "report"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankad.experiments import level_sets
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, THIRD, Record, Report
 from rankad.experiments.level_sets import ALPHAS, DEFAULT, KLPE_20, THREE_LEVELS, Job, Panel
 from rankad.experiments.pictures import new_figure, percent
-from rankad.experiments.settings import Settings
 
 __all__ = ["NAME", "cells", "report"]
 
