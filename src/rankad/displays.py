@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
     from rankad.explanations.explainer import Explanation
 
-__all__ = ["ColumnsDisplay", "PValueDisplay"]
-
 # Distinguishable for the colour-blind too.
 _BLUE, _PALE, _RED = "#0072b2", "#9ec5e8", "#d55e00"
 _N_RATES = 60

@@ -15,8 +15,6 @@ from scipy.stats import betabinom
 from rankad._base.arrays import Floats
 from rankad.stages.calibration import TIED_WITHIN, Calibration, n_attainable
 
-__all__ = ["LEVELS", "Chance", "PValueSummary", "Span", "chance_of"]
-
 LEVELS = (0.1, 0.05, 0.01, 0.001)
 _N_BINS = 20
 # Up to so many rows the law of their alarms is summed exactly, beyond it is as good as continuous.

@@ -12,8 +12,6 @@ from scipy.stats import hypergeom
 
 from rankad._base.arrays import Bools, Floats
 
-__all__ = ["NumberShift", "Shift", "compare_columns", "describe_numbers", "is_like", "largest_difference"]
-
 # Fewer values than these tell nothing of how a column is.
 _FEWEST = 10
 # A factor nearer to one than this is no other unit.

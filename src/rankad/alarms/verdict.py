@@ -10,8 +10,6 @@ from scipy.special import kolmogorov
 from rankad.alarms.chance import Chance, PValueSummary, Span
 from rankad.stages.calibration import n_attainable
 
-__all__ = ["COLUMN_LEVEL", "LEVEL", "Verdict", "judge"]
-
 # One table of nominal rows in a hundred is said to be off. Shared out: half for too many alarms and too few,
 # a fifth for the shape of p-values, the rest for columns that have moved.
 LEVEL = 0.01

@@ -24,8 +24,6 @@ from rankad._base.rows import validate_rows
 from rankad._loops.cache import compiled
 from rankad.stages.neighbors import nearest_neighbors
 
-__all__ = ["BPKNNG", "METHODS", "HalfSpaceTrees", "MassAD", "OneClass"]
-
 Seed = int | np.random.RandomState | None
 
 # The width of a kernel is set by the pairs of at most this many rows.

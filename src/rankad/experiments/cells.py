@@ -24,8 +24,6 @@ from rich.progress import Progress as RichProgress
 
 from rankad._base.files import replacing
 
-__all__ = ["Cell", "CellStore", "Settings", "plain", "run_cells", "versions", "write_atomically"]
-
 _SECONDS_BETWEEN_LINES = 10.0
 # Modules of this package that every result may depend on; the tables and figures number their own cells.
 _SHARED_MODULES = ("baselines.py", "datasets.py", "synthetic.py")

@@ -23,11 +23,6 @@ from rankad._base.arrays import Bools, Floats, Ints
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = [
-    "SPECS", "URL", "Dataset", "DatasetError", "DatasetSpec", "Split", "draw", "load", "load_dataset",
-    "make_mulcross", "split_nominal",
-]  # fmt: skip
-
 # The environment variable RANKAD_DATA_URL names another place that serves the same files.
 URL = "https://raw.githubusercontent.com/Minqi824/ADBench/main/adbench/datasets/Classical/"
 

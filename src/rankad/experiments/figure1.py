@@ -7,8 +7,6 @@ from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.results import write_results
 from rankad.experiments.synthetic import TOY, grid
 
-__all__ = ["run"]
-
 NAME = "figure-1"
 N_TRAIN = 1_000
 # Cells of the grid in each direction, on which volumes are measured.

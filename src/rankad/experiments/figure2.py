@@ -10,8 +10,6 @@ from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import write_results
 
-__all__ = ["METHODS", "run"]
-
 NAME = "figure-2"
 # 600 rows are the paper's; the first number is the one drawn, and the only one of a quick run.
 SIZES = (600, 5_000)

@@ -26,12 +26,6 @@ from rankad.experiments.pictures import COLOURS, new_figure, percent, save, tint
 from rankad.experiments.results import Table, mean, standard_error
 from rankad.experiments.synthetic import PRINTED, TOY, Mixture, grid, symmetric_difference
 
-__all__ = [
-    "ALPHAS", "DEFAULT", "HEADING", "KLPE_20", "METHODS", "PUBLISHED", "REDUCED_GRID", "THREE_LEVELS",
-    "Comparison", "Job", "Panel", "cell", "compare", "differences_table", "draw_panel", "level_differences",
-    "measure", "picture", "summarize",
-]  # fmt: skip
-
 # Increase it when the work of a cell changes.
 _VERSION = 2
 

@@ -16,8 +16,6 @@ from threadpoolctl import threadpool_limits
 from rankad._base.arrays import Bools, Floats
 from rankad.experiments.datasets import Split
 
-__all__ = ["MISS", "auc", "false_alarm_band", "fitted_auc", "one_thread"]
-
 # With this probability the false alarms of an exact calibration lie outside their band.
 MISS = 0.01
 

@@ -18,8 +18,6 @@ from rankad.experiments.cells import write_atomically
 from rankad.experiments.reproduce import EXPERIMENTS
 from rankad.experiments.results import Table
 
-__all__ = ["MADE_WITH", "main", "read_tables", "refresh", "refresh_page"]
-
 MADE_WITH = "made-with"
 _MARKER = re.compile(r"^<!-- (?P<name>[a-z0-9-]+) (?P<which>begin|end) -->$", re.MULTILINE)
 

@@ -7,8 +7,6 @@ from importlib import import_module
 
 from rankad.experiments.cells import Settings
 
-__all__ = ["ALL", "EXPERIMENTS", "names", "reproduce"]
-
 # Name to module, in the order in which "all" runs them: what may be missing first, the longest last.
 EXPERIMENTS = {
     "table-2": "rankad.experiments.table2",

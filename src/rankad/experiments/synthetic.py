@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Bools, Floats
 
-__all__ = ["DEVIATIONS", "PRINTED", "TOY", "UNIFORM_BOX", "Grid", "Mixture", "grid", "symmetric_difference"]
-
 # The anomalies of table 1 are uniform on this range in both columns.
 UNIFORM_BOX = (-18.0, 18.0)
 

@@ -16,8 +16,6 @@ from rankad.experiments.measures import auc
 from rankad.experiments.results import Table, mean, standard_error, write_results
 from rankad.experiments.synthetic import DEVIATIONS, PRINTED, UNIFORM_BOX, Mixture
 
-__all__ = ["NEIGHBORS", "PAPER", "READINGS", "run"]
-
 NAME = "table-1"
 # Increase it when the work of a cell changes.
 _VERSION = 2

@@ -10,8 +10,6 @@ from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS, load_dataset
 from rankad.experiments.results import Table, write_results
 
-__all__ = ["run"]
-
 NAME = "table-2"
 # Increase it when the work of a cell changes.
 _VERSION = 1

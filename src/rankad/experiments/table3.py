@@ -23,8 +23,6 @@ from rankad.experiments.measures import MISS, auc, false_alarm_band
 from rankad.experiments.results import Table, mean, standard_error, write_results
 from rankad.stages.selection import PAPER_C, PAPER_MULTIPLES
 
-__all__ = ["ALPHAS", "PAPER_AUC", "PAPER_SECONDS", "paper_auc", "run"]
-
 NAME = "table-3"
 # Increase it when the work of a cell changes.
 _VERSION = 2

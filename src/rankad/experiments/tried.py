@@ -19,8 +19,6 @@ from rankad.experiments.measures import fitted_auc
 from rankad.experiments.results import Table, mean
 from rankad.fitting.plan import AUTO_MULTIPLES, AUTO_SCALINGS
 
-__all__ = ["cells", "table"]
-
 # Increase it when the work of a cell changes.
 _VERSION = 1
 

@@ -21,8 +21,6 @@ from rankad.explanations.showing import Explanations, as_html, as_text, library_
 if TYPE_CHECKING:
     from rankad.detectors.rank import RankAD
 
-__all__ = ["Change", "Explainer", "Explanation", "Explanations", "Move", "Neighbor", "Reason", "explain"]
-
 # A number; for a source column that is encoded in several, a tuple of them; or what they were decoded to.
 Cell: TypeAlias = Any
 Column: TypeAlias = str | int

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from rankad.explanations.explainer import Explanation, Reason
     from rankad.tables import StrangeCell
 
-__all__ = ["MOST_REASONS", "gist", "oddity", "reason_text", "usually", "weighing"]
-
 MOST_REASONS = 6
 # A reason that would raise the score by less than this share of what another would is not shown.
 _LEAST_SHARE = 0.05

@@ -15,8 +15,6 @@ from rankad.explanations.sentences import MOST_REASONS, usually, weighing
 if TYPE_CHECKING:
     from rankad.explanations.explainer import Change, Explanation, Reason
 
-__all__ = ["Explanations", "as_html", "as_text", "library_of"]
-
 _LIBRARIES = ("polars", "pandas")
 # So many explanations are printed in full, and of so many there is a line each.
 _IN_FULL, _IN_LINES = 3, 20

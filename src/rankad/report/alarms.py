@@ -14,8 +14,6 @@ from rankad.report.contents import Alarm
 if TYPE_CHECKING:
     from rankad.explanations.explainer import Explanation, Reason
 
-__all__ = ["alarm_card", "in_words"]
-
 
 def alarm_card(alarm: Alarm, alpha: float) -> dict[str, Any]:
     """Return the words and small charts of an alarm at level alpha, by their names in the template.

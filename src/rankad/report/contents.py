@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rankad.tables.judging import TableVerdict
     from rankad.tables.strange_cells import StrangeCell
 
-__all__ = ["Alarm", "ModelFacts", "ReportData"]
-
 
 @dataclass(frozen=True)
 class Alarm:

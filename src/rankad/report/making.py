@@ -33,8 +33,6 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
 
-__all__ = ["Course", "Report", "Views", "gathered", "report_on", "write_page"]
-
 # A page in a notebook, in pixels.
 _HEIGHT = 900
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from rankad._base.arrays import Bools, Floats, Ints
 
-__all__ = ["Span", "Timeline", "written"]
-
 # Bins are doubled in width, or made of the next unit of time, when there are more than these.
 _MOST_KEPT = 4_096
 # Bars on the page, and rows that one should stand for.

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from rankad._base.wording import count
 from rankad.tables.judging import MovedColumn, TableVerdict
 
-__all__ = ["Pen", "Spoken", "spoken", "spoken_of"]
-
 _PHRASES = {
     "more": "More alarms than chance allows",
     "some": "Some rows stand out",

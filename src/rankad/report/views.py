@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Bools, Floats
 
-__all__ = ["CategoryView", "Counts", "NumericView"]
-
 _N_BINS = 30
 _MOST_LABELS = 12
 # The histogram spans all but this share of normal rows at either end, and this much of its width beyond.

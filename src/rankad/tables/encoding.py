@@ -19,8 +19,6 @@ from rankad.tables.frames import as_frame
 from rankad.tables.stored import Note, read_columns, read_count, read_markers, read_names, read_notes
 from rankad.tables.strange_cells import StrangeCell
 
-__all__ = ["Encoded", "TableEncoder"]
-
 # The second schema added number formats and times.
 _SCHEMA, _OLDEST = 2, 1
 

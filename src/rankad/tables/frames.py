@@ -12,8 +12,6 @@ import polars as pl
 
 from rankad.io.forks import check_polars
 
-__all__ = ["Untyped", "as_frame"]
-
 
 class Untyped(NamedTuple):
     """A frame of text without types, as that of a CSV file: digits may be numbers.

@@ -29,8 +29,6 @@ from rankad.tables.strange_cells import (
     strange_cells,
 )
 
-__all__ = ["NumberColumn"]
-
 _NONE: Ints = np.empty(0, dtype=np.int64)
 # A few distinct values, each in several of this many rows, are all that there are.
 _MOST_VALUES, _ENOUGH_FOR_VALUES = 30, 50

@@ -13,8 +13,6 @@ from rankad.columns.missing_values import MissingMarker
 from rankad.columns.times import EPOCHS, EXCEL, ORDERS, PARTS, TimeFormat
 from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, NumberColumn, TimeColumn
 
-__all__ = ["Note", "read_columns", "read_count", "read_markers", "read_names", "read_notes"]
-
 # No encoder has more encoded columns than these, which would only fill the memory.
 _MOST_COLUMNS = 1_000_000
 _KINDS = {each.kind: each for each in (NumberColumn, CategoryColumn, TimeColumn, EmptyColumn)}

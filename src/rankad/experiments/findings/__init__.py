@@ -24,8 +24,6 @@ from rankad.experiments.findings.finding import NAME
 from rankad.experiments.pictures import save
 from rankad.experiments.results import write_results
 
-__all__ = ["FINDINGS", "run"]
-
 FINDINGS = (sign, ties, far_field, false_alarms, support, features, readings, tail, bayes, pair_weight)
 # Only needed for drawing, or known from the finding itself.
 _NOT_STORED = ("experiment", "finding", "surface", "parameters")

@@ -15,8 +15,6 @@ from rankad.experiments.synthetic import UNIFORM_BOX, Mixture
 from rankad.experiments.table1 import PAPER, READINGS
 from rankad.experiments.table1 import measure as one_run
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-09"
 
 # The paper's, and half the side of its box.

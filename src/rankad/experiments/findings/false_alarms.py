@@ -17,8 +17,6 @@ from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table
 from rankad.stages.calibration import Calibration
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-04"
 
 ALPHAS = (0.01, 0.05, 0.10)

@@ -17,8 +17,6 @@ from rankad.experiments.measures import fitted_auc, one_thread
 from rankad.experiments.results import Table
 from rankad.experiments.synthetic import PRINTED
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-03"
 
 SETS = ("cover", "http", "shuttle", "mammography")

@@ -16,8 +16,6 @@ from rankad.experiments.measures import fitted_auc
 from rankad.experiments.results import Table, mean
 from rankad.experiments.table3 import paper_auc
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-06"
 
 KLPE_20, RANKAD = "aK-LPE", "rankAD"

@@ -18,12 +18,6 @@ from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table, mean
 from rankad.experiments.synthetic import UNIFORM_BOX, Mixture
 
-__all__ = [
-    "LITERAL", "NAME", "OURS", "PLAIN_C", "THIRD", "Record", "Report", "Series", "averages", "caption",
-    "draw_dots", "find", "finding_cells", "mixture_split", "new_panels", "note", "quick_note", "real_split",
-    "titles", "unique", "without",
-]  # fmt: skip
-
 NAME = "findings"
 Record = Mapping[str, Any]
 # Increase it when the work of a cell changes.

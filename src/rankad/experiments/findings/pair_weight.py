@@ -18,8 +18,6 @@ from rankad.experiments.synthetic import PRINTED
 from rankad.stages.levels import count_pairs, disagreement, quantize, resolve_cuts
 from rankad.stages.selection import PAPER_C
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-10"
 
 SIZES = (250, 500, 1_000, 2_000)

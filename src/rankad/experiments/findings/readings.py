@@ -19,8 +19,6 @@ from rankad.experiments.pictures import COLOURS
 from rankad.experiments.results import Table
 from rankad.experiments.table3 import paper_auc
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-07"
 
 # Neighbours, with how their dots look.

@@ -17,8 +17,6 @@ from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table, mean
 from rankad.experiments.synthetic import PRINTED
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-01"
 
 ALPHA = 0.05

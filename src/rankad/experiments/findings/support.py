@@ -22,8 +22,6 @@ from rankad.experiments.pictures import COLOURS
 from rankad.experiments.results import Table
 from rankad.stages.pairloss import PairLoss
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-05"
 
 SETS = ("annthyroid", "mammography", "satellite", "shuttle")

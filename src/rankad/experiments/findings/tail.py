@@ -11,8 +11,6 @@ from rankad.experiments.findings.finding import LITERAL, OURS, THIRD, Record, Re
 from rankad.experiments.level_sets import ALPHAS, DEFAULT, KLPE_20, THREE_LEVELS, Job, Panel
 from rankad.experiments.pictures import new_figure, percent
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-08"
 
 METHODS = {THREE_LEVELS: (LITERAL, "-"), DEFAULT: (OURS, "-"), KLPE_20: (THIRD, "--")}

@@ -21,8 +21,6 @@ from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table
 from rankad.stages.selection import PAPER_MULTIPLES, folds
 
-__all__ = ["NAME", "cells", "report"]
-
 NAME = "finding-02"
 
 SETS = ("satellite", "mammography")
