@@ -71,31 +71,20 @@ class TableEncoder:
 
     @classmethod
     def fit(cls, frame: Any, *, min_count: int = 5, **options: Any) -> TableEncoder:
-        """Learn from a table of nominal rows.
+        """Learn from a table of nominal rows: any that `as_frame` takes.
 
         `rankad.columns.inference.infer_column` infers what each column is; `notes` says which of these
-        guesses could be wrong.
-
-        Parameters
-        ----------
-        frame : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
-        min_count : int
-            Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
-        **options
-            The fields of `rankad.columns.inferred.ColumnOptions`, as of `TableDetector`: ids, drop, numbers,
-            categories, times, decimal, day_first and missing.
+        guesses could be wrong. Categories of fewer than `min_count` nominal rows, or of fewer than one in
+        200, share one indicator. Options are the fields of `rankad.columns.inferred.ColumnOptions`.
         """
         from rankad.tables.learning import learn_encoder
 
         return learn_encoder(frame, ColumnOptions(**options), min_count=min_count).encoder
 
     def encode(self, frame: Any) -> Encoded:
-        """Turn a table into rows of numbers.
+        """Turn a table with the columns of the nominal rows into rows of numbers.
 
-        Parameters
-        ----------
-        frame : polars or pandas DataFrame, pyarrow Table, or dict of columns
-            With the columns of the nominal rows, by name, in any order; others are ignored.
+        Columns are found by name, in any order; others are ignored.
         """
         table = as_frame(frame)
         there = set(table.columns)

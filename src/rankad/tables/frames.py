@@ -25,12 +25,9 @@ class Untyped(NamedTuple):
 def as_frame(table: Any) -> pl.DataFrame:
     """Return a table as a polars frame.
 
-    Parameters
-    ----------
-    table : polars or pandas DataFrame, pyarrow Table, or dict of columns
-        Columns of a dict are lists or one-dimensional arrays of the same length. One row may be a dict of
-        cells, a pandas Series whose index names the columns (``frame.loc[i]``), or a polars Series of
-        structs; several rows may be a list of dicts.
+    It may be a polars or pandas DataFrame, a pyarrow Table, or a dict of columns, which are lists or
+    one-dimensional arrays of the same length. One row may be a dict of cells, a pandas Series whose index
+    names the columns (``frame.loc[i]``), or a polars Series of structs; several rows may be a list of dicts.
 
     Examples
     --------
