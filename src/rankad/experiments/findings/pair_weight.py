@@ -14,7 +14,7 @@ from rankad.experiments.findings.finding import THIRD, Record, Report
 from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS
 from rankad.experiments.results import Table
-from rankad.experiments.synthetic import PRINTED
+from rankad.experiments.synthetic import PRINTED, mixture_split
 from rankad.stages.levels import count_pairs, disagreement, quantize, resolve_cuts
 from rankad.stages.selection import PAPER_C
 
@@ -36,7 +36,7 @@ class Fresh(NamedTuple):
 @lru_cache(maxsize=1)
 def draw(seed: int, n: int, n_test: int) -> Fresh:
     """Draw the rows that all cells share."""
-    split = finding.mixture_split(PRINTED, seed, n, n_test)
+    split = mixture_split(PRINTED, seed, n, n_test, n_test)
     rows = split.test[split.nominal]
     ranks = KLPE(n_neighbors=20, scaling=None, n_jobs=1).fit(split.train).p_values(rows)
     return Fresh(split.train, rows, quantize(ranks, resolve_cuts(3)))
