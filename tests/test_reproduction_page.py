@@ -11,7 +11,7 @@ from rankad.experiments.reproduce import EXPERIMENTS
 from rankad.experiments.results import Table, write_results
 from rankad.stages.levels import TAIL_CUTS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "reproduction.md"
 NAMES = [
     MADE_WITH,
