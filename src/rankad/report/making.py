@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
+
+try:
+    import polars as pl
+
+    from rankad.report.page import render
+except ImportError as error:
+    raise ImportError("report needs Jinja: pip install 'rankad[report]'.") from error
 
 from rankad._base.arrays import Bools
 from rankad._base.checks import check_unit, is_count
@@ -94,11 +100,6 @@ def report_on(
     rate = check_unit("alpha", detector.alpha if alpha is None else alpha)
     if not is_count(top) or top < 0:
         raise ValueError(f"top must be an integer >= 0, got {top!r}.")
-    try:
-        from rankad.report.page import render
-    except ImportError as error:
-        raise ImportError("report needs Jinja: pip install 'rankad[report]'.") from error
-
     table, frame = _as_table(detector, X)
     scores = np.asarray(table.score_samples(frame))
     batch = Batch(frame, scores, table.calibration_.p_values(scores), 0, None)
