@@ -35,7 +35,7 @@ PAGES := \( -name '*.md' -o -name '*.png' \)
 
 experiments: $(TEST_ENV) ## run the paper's tables, figures and findings into docs/ (about 20 minutes)
 	$(BIN)/rankad reproduce all --out results/reproduction
-	$(PY) -m rankad.experiments.page docs/reproduction.md results/reproduction
+	$(PY) -m benchmarks.reproduction_page docs/reproduction.md results/reproduction
 	$(call publish,reproduction,-name '*.png')
 
 bench: $(TEST_ENV) ## measure speed beside the peers into docs/benchmarks (about 20 minutes)

@@ -17,7 +17,7 @@ from rankad.cli import example
 from rankad.fitting import sizes
 from rankad.io.table_files import open_table
 from rankad.modelfile import read_card
-from rankad.report.gathering import Views
+from rankad.report.making import Views
 from rankad.tables import Untyped
 
 

@@ -14,7 +14,7 @@ import rankad
 from cli_cases import call, cells, make_files, read_text, save_without_rows
 from rankad.explanations.sentences import reason_text
 from rankad.io.table_files import open_table
-from rankad.report.gathering import Course
+from rankad.report.making import Course
 from test_cli_score import interrupted_after
 
 

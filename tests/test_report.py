@@ -20,7 +20,7 @@ from rankad._base.wording import difference, plain
 from rankad.alarms.chance import Chance
 from rankad.report import Alarm, CategoryView, ModelFacts, NumericView, PValueSummary, ReportData, render
 from rankad.report.charts import category_bars, column_histogram, gain_bar, p_value_histogram, value_strip
-from rankad.report.headline import headline
+from rankad.report.page import headline
 from rankad.report.views import Counts
 from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
 from rankad.stages.selection import SelectionTable

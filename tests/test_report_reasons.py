@@ -1,7 +1,7 @@
 """Which reasons are worth a line: gains made up so that the answer can be read off."""
 
 from rankad.explanations.explainer import Change, Explanation, Move, Reason
-from rankad.explanations.worth_showing import MOST_REASONS, weighing
+from rankad.explanations.sentences import MOST_REASONS, weighing
 
 
 def explained(gains, moved=()):

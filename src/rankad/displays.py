@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
     from rankad.explanations.explainer import Explanation
 
-__all__ = ["ColumnsDisplay", "PValueDisplay"]
-
 # Distinguishable for the colour-blind too.
 _BLUE, _PALE, _RED = "#0072b2", "#9ec5e8", "#d55e00"
 _N_RATES = 60
@@ -121,22 +119,7 @@ class PValueDisplay:
         return cls(p_values=p_values, chance=chance, alpha=alpha, name=name).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new one by default.
-        name : str, optional
-            What to call the rows in the legend.
-        **kwargs
-            For the line, as ``color``.
-
-        Returns
-        -------
-        PValueDisplay
-            The display itself.
-        """
+        """Draw on `ax`, by default a new one, and return the display; see `from_estimator`."""
         p_values = _checked(self.p_values)
         alpha = None if self.alpha is None else check_unit("alpha", self.alpha)
         self.ax_, self.figure_ = _axes(ax, "PValueDisplay")
@@ -289,20 +272,7 @@ class ColumnsDisplay:
         ).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            A new one by default.
-        **kwargs
-            For the bars, as ``color``.
-
-        Returns
-        -------
-        ColumnsDisplay
-            The display itself.
-        """
+        """Draw on `ax`, by default a new one, and return the display; see `from_estimator`."""
         self.ax_, self.figure_ = _axes(ax, "ColumnsDisplay")
         shown = slice(0, _MOST_COLUMNS)
         names, at = list(self.columns[shown]), np.arange(len(self.columns[shown]))

@@ -20,8 +20,6 @@ from rankad.monitoring.drift import DriftAlarm, DriftMonitor
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
 
-__all__ = ["CertificateDisplay", "DriftDisplay", "LevelSetDisplay", "MassVolumeDisplay"]
-
 # Apart from one another for the colour-blind too.
 _BLUE, _PALE, _RED, _GREY = "#0072b2", "#9ec5e8", "#d55e00", "#666666"
 _N_RATES = 80

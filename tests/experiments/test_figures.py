@@ -9,8 +9,8 @@ import pytest
 
 from rankad import RankAD
 from rankad.experiments import figure1, figure2, level_sets
+from rankad.experiments.cells import Settings
 from rankad.experiments.level_sets import ALPHAS, METHODS
-from rankad.experiments.settings import Settings
 from rankad.fitting import sizes
 
 FIGURES = pytest.mark.parametrize("figure", [figure1, figure2], ids=["figure-1", "figure-2"])

@@ -11,6 +11,7 @@ from scipy.stats import betabinom, spearmanr
 
 from rankad import RankAD
 from rankad.experiments import findings, level_sets, measures, pictures
+from rankad.experiments.cells import Settings
 from rankad.experiments.datasets import SPECS, Dataset, DatasetError
 from rankad.experiments.findings import (
     bayes,
@@ -27,8 +28,7 @@ from rankad.experiments.findings import (
 from rankad.experiments.findings import finding as parts
 from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
-from rankad.experiments.synthetic import DEVIATIONS, PRINTED, Mixture
+from rankad.experiments.synthetic import DEVIATIONS, PRINTED, Mixture, mixture_split
 from rankad.stages.kernels import rbf_kernel
 from rankad.stages.levels import disagreement
 
@@ -65,7 +65,7 @@ def test_the_split_is_capped_on_both_sides(clouds):
 
 
 def test_the_mixtures_split_has_uniform_anomalies():
-    split = parts.mixture_split(PRINTED, 0, 30, 2_000)
+    split = mixture_split(PRINTED, 0, 30, 2_000, 2_000)
     assert len(split.train) == 30
     assert split.nominal.tolist() == [True] * 2_000 + [False] * 2_000
     anomalous = split.test[~split.nominal]
@@ -220,7 +220,7 @@ def test_9_bayes_by_hand_and_by_chance():
     # One round Gaussian: the p-value at distance r is exp(-r^2 / 2), its mean over a wide box 2 pi / area.
     disc = Mixture("disc", (1.0,), ((0.0, 0.0),), ((1.0, 1.0),))
     assert bayes.bayes_auc(disc, 10.0, 200) == pytest.approx(1 - 2 * math.pi / 400, abs=0.0005)
-    split = parts.mixture_split(DEVIATIONS, 0, 1, 20_000)
+    split = mixture_split(DEVIATIONS, 0, 1, 20_000, 20_000)
     density = DEVIATIONS.density(split.test)
     drawn = np.mean(np.sort(density[split.nominal]).searchsorted(density[~split.nominal])) / 20_000
     assert bayes.bayes_auc(DEVIATIONS, 18.0, 200) == pytest.approx(1 - drawn, abs=0.005)

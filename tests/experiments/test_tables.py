@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 
 from rankad import RankAD
 from rankad.experiments import table1, table2, table3, tried
+from rankad.experiments.cells import Settings
 from rankad.experiments.datasets import Dataset, DatasetError, DatasetSpec
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import DEVIATIONS, PRINTED
 
 

@@ -6,8 +6,8 @@ from sklearn.metrics import roc_auc_score
 
 from rankad import RankAD
 from rankad.experiments import tried
+from rankad.experiments.cells import Settings
 from rankad.experiments.datasets import Dataset, draw
-from rankad.experiments.settings import Settings
 from rankad.fitting.plan import AUTO_MULTIPLES, AUTO_SCALINGS
 
 SIZE = {"n_train": 80, "max_nominal": 60, "max_anomalous": None}

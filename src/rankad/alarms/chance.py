@@ -15,8 +15,6 @@ from scipy.stats import betabinom
 from rankad._base.arrays import Floats
 from rankad.stages.calibration import TIED_WITHIN, Calibration, n_attainable
 
-__all__ = ["LEVELS", "Chance", "PValueSummary", "Span", "chance_of"]
-
 LEVELS = (0.1, 0.05, 0.01, 0.001)
 _N_BINS = 20
 # Up to so many rows the law of their alarms is summed exactly, beyond it is as good as continuous.
@@ -34,15 +32,6 @@ class Span(NamedTuple):
 class PValueSummary:
     """Counts of p-values, added up batch by batch: as small for a billion rows as for ten.
 
-    Attributes
-    ----------
-    levels : tuple of float
-        The rates at which alarms are counted, descending.
-    at_levels : tuple of int
-        How many p-values are at most each level.
-    bins : tuple of int
-        How many lie in (0, 0.05], (0.05, 0.1], ..., (0.95, 1].
-
     Examples
     --------
     >>> summary = PValueSummary.for_levels(0.02).add([0.01, 0.02]).add([0.7])
@@ -50,9 +39,9 @@ class PValueSummary:
     (3, 2, 1)
     """
 
-    levels: tuple[float, ...]
-    at_levels: tuple[int, ...]
-    bins: tuple[int, ...]
+    levels: tuple[float, ...]  # the rates at which alarms are counted, descending
+    at_levels: tuple[int, ...]  # how many p-values are at most each level
+    bins: tuple[int, ...]  # how many lie in (0, 0.05], (0.05, 0.1], ..., (0.95, 1]
 
     @classmethod
     def for_levels(cls, *alphas: float) -> PValueSummary:
@@ -118,18 +107,6 @@ class Chance:
     Beta-binomial with parameters r and n + 1 - r. Scores of rows left out depend on one another, so that each
     counts for less than an independent one (`Calibration.worth`), and the law is wider.
 
-    Attributes
-    ----------
-    n : int
-        Nominal scores.
-    worth : float
-        For how many independent ones each counts. 0 says that the law is not known.
-    scores : ndarray of shape (n,) or None
-        Ascending; to see which of them tie. None says that none do.
-    n_trimmed : int
-        Rows left out as suspects that would have calibrated. If they were nominal after all, all of them
-        would be alarms.
-
     Examples
     --------
     >>> Chance(1_999).span(1_000, 0.05)
@@ -138,9 +115,10 @@ class Chance:
     Span(low=30, high=73)
     """
 
-    n: int
-    worth: float = 1.0
-    scores: Floats | None = None
+    n: int  # nominal scores
+    worth: float = 1.0  # for how many independent ones each counts; 0 says that the law is not known
+    scores: Floats | None = None  # ascending, to see which of them tie; None says that none do
+    # Rows left out as suspects that would have calibrated: if they are nominal after all, all would be alarms
     n_trimmed: int = 0
 
     @classmethod

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from rankad._base.checks import check_unit
 
-__all__ = ["PValueCounts"]
-
 
 class PValueCounts:
     """Counts of p-values, added batch by batch, for the rule of Benjamini and Hochberg (1995).

@@ -12,8 +12,6 @@ from scipy.stats import hypergeom
 
 from rankad._base.arrays import Bools, Floats
 
-__all__ = ["NumberShift", "Shift", "compare_columns", "describe_numbers", "is_like", "largest_difference"]
-
 # Fewer values than these tell nothing of how a column is.
 _FEWEST = 10
 # A factor nearer to one than this is no other unit.
@@ -42,15 +40,10 @@ class Shift(NamedTuple):
 class NumberShift(NamedTuple):
     """In what way numbers differ from nominal ones.
 
-    Attributes
-    ----------
-    kind : {"constant", "goes on", "scaled", "moved", "spread", "other"}
-        One value; different values that go on beyond the nominal ones, as those of ids, counters and clocks;
-        nominal ones in another unit, times a factor and, of temperatures, plus an offset; plus an offset
-        alone; about as large, but wider or narrower; anything else.
-    median, nominal_median : float
-    factor, offset : float
-        Of "scaled" and "moved": ``value = factor * nominal value + offset``. Of "spread", factor alone.
+    `kind` is one of: "constant"; "goes on" beyond the nominal ones, as ids, counters and clocks do; "scaled",
+    that is in another unit, times a factor and, of temperatures, plus an offset; "moved" by an offset alone;
+    "spread", about as large, but wider or narrower; "other". Of "scaled" and "moved" numbers,
+    ``value = factor * nominal value + offset``; of "spread" ones there is a factor alone.
     """
 
     kind: NumberKind

@@ -10,8 +10,6 @@ from scipy.special import kolmogorov
 from rankad.alarms.chance import Chance, PValueSummary, Span
 from rankad.stages.calibration import n_attainable
 
-__all__ = ["COLUMN_LEVEL", "LEVEL", "Verdict", "judge"]
-
 # One table of nominal rows in a hundred is said to be off. Shared out: half for too many alarms and too few,
 # a fifth for the shape of p-values, the rest for columns that have moved.
 LEVEL = 0.01
@@ -25,34 +23,19 @@ Shape: TypeAlias = Literal["low", "high"]
 class Verdict(NamedTuple):
     """What the p-values of a table say of it as a whole.
 
-    Attributes
-    ----------
-    kind : {"more", "some", "fewer", "usual", "unknown", "silent", "empty"}
-        More alarms than chance allows; no more, but more at a stricter rate (`strict_alpha`); fewer; as many
-        as are to be expected; what is to be expected is not known (an in-sample calibration); no row can be
-        an alarm; there are no rows.
-    shape : {"low", "high"} or None
-        P-values that are lower or higher on the whole than those of nominal rows; None where chance explains
-        how they are spread.
-    alpha : float
-        The false-alarm rate that alarms are counted at.
-    n_rows, n_alarms : int
-    expected : float
-        The number of alarms to be expected if all rows are nominal.
-    usual : Span
-        Where that number is, 19 times in 20.
-    strict_alpha : float or None
-        The strictest rate at which there are more alarms than chance allows.
+    `kind` is one of: "more" alarms than chance allows; no more, but "some" at a stricter rate; "fewer"; as
+    many as "usual"; "unknown" what is usual (an in-sample calibration); "silent", as no row can be an alarm;
+    "empty", as there are no rows.
     """
 
     kind: Kind
-    shape: Shape | None
-    alpha: float
+    shape: Shape | None  # p-values are lower or higher on the whole than chance explains
+    alpha: float  # the false-alarm rate that alarms are counted at
     n_rows: int
     n_alarms: int
-    expected: float
-    usual: Span
-    strict_alpha: float | None
+    expected: float  # the number of alarms to be expected if all rows are nominal
+    usual: Span  # where that number is, 19 times in 20
+    strict_alpha: float | None  # the strictest rate at which there are more alarms than chance allows
 
     @property
     def is_off(self) -> bool:

@@ -34,10 +34,10 @@ def calibrate(
     """
     import numpy as np
 
+    from rankad.alarms.chance import chance_of
     from rankad.modelfile import read_card, save
     from rankad.scoring.batches import frames_of, of_table
     from rankad.scoring.loading import as_saved, load_for
-    from rankad.tables.judging import chance_of
 
     opt.check_file(out, "--out", [table])
     with metered(quiet) as meter, reading.open(table) as reader, of_table(reader.name):

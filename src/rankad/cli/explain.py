@@ -14,8 +14,7 @@ from rankad._base.wording import as_typed, cell, count, difference, probability
 from rankad.cli import options as opt
 from rankad.cli.console import console, metered, plain_table, print_verdict
 from rankad.cli.messages import percent, to_json
-from rankad.explanations.sentences import oddity, usually
-from rankad.explanations.worth_showing import MOST_REASONS, weighing
+from rankad.explanations.sentences import MOST_REASONS, oddity, usually, weighing
 
 if TYPE_CHECKING:
     import polars as pl

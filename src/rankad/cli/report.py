@@ -41,8 +41,7 @@ def report(
     browser, print it, or send it.
     """
     from rankad.report import render
-    from rankad.report.gathering import write_page
-    from rankad.report.making import gathered
+    from rankad.report.making import gathered, write_page
     from rankad.scoring.batches import of_table, scan
     from rankad.scoring.loading import load_for
 

@@ -32,9 +32,9 @@ def reproduce(
     One of them, the findings about the paper's text, or all. Finished parts are kept in the folder of the
     results: after an interruption, the same command continues from there.
     """
+    from rankad.experiments.cells import Settings
     from rankad.experiments.reproduce import names
     from rankad.experiments.reproduce import reproduce as run
-    from rankad.experiments.settings import Settings
 
     try:
         names(what)

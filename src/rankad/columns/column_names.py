@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["suggests_id", "suggests_time", "suggests_version", "suggests_year"]
-
 _IDS = """
  id ids key uid nr no code codes zip plz postcode phone tel account barcode ean iban imei invoice isbn mcc
 port ref reference serial sku ticket

@@ -15,8 +15,6 @@ from rankad.columns.missing_values import as_written, marker_among_numbers, mark
 from rankad.columns.times import EXCEL, TimeFormat, epoch_unit, excel_days
 from rankad.columns.words import least_count
 
-__all__ = ["infer_numbers"]
-
 _OLDEST_YEAR, _LATEST_YEAR = 1980, 2040
 _MOST_VERSIONS = 30
 _OUTSIDE = "new rows may lie outside the range seen here"

@@ -29,8 +29,6 @@ from rankad.columns.words import has_value, leading_zeros, odd_words_at
 from rankad.io.errors import shown
 from rankad.io.numbers import all_numbers, parse
 
-__all__ = ["MANY", "infer_text", "infer_words"]
-
 # A column holds numbers, or times, if at least this share of its cells can be read so.
 _MOSTLY = 0.5
 # With this many distinct numbers, text with decimals is measured.

@@ -12,8 +12,6 @@ from rankad.columns.words import MOST_CATEGORIES, has_value, least_count
 from rankad.io.errors import shown
 from rankad.io.numbers import all_numbers
 
-__all__ = ["infer_words"]
-
 # A category whose rare words hold this share of the rows teaches little.
 _RARE_ROWS = 0.2
 # With fewer distinct words than these, digits are part of names: v1, v2, v3.

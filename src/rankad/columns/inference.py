@@ -11,15 +11,14 @@ import polars as pl
 
 from rankad.columns.formats import recognize_numbers
 from rankad.columns.infer_numbers import infer_numbers
-from rankad.columns.infer_text import MANY, infer_text, infer_words
+from rankad.columns.infer_text import MANY, infer_text
+from rankad.columns.infer_words import infer_words
 from rankad.columns.inferred import ColumnOptions, InferredColumn, doubtful, option
 from rankad.columns.missing_values import marker_among_times
 from rankad.columns.times import EXCEL, TimeFormat, epoch_unit, excel_days, recognize_times
 from rankad.columns.words import all_booleans, has_value, odd_words_at
 from rankad.io.errors import shown
 from rankad.io.numbers import all_numbers, is_text, parse
-
-__all__ = ["infer_column"]
 
 _DEFAULTS = ColumnOptions()
 _AS_ASKED = "as asked for"

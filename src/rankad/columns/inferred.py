@@ -14,8 +14,6 @@ from rankad.columns.times import TimeFormat
 from rankad.columns.words import has_value
 from rankad.io.errors import shown
 
-__all__ = ["ColumnOptions", "ColumnWarning", "InferredColumn", "cells_at", "doubtful", "option", "settle"]
-
 _SHOWN_CELLS = 3
 PARAMETERS = {"number": "numbers", "category": "categories", "time": "times", "id": "ids", "drop": "drop"}
 _TAKEN_AS = {

@@ -26,7 +26,7 @@ from rankad.stages.copies import row_variates
 if TYPE_CHECKING:
     from rankad.certificates.certificate import Certificate
     from rankad.level_sets.level_set import LevelSet
-    from rankad.report.result import Report
+    from rankad.report.making import Report
 
 __all__ = ["CalibratedDetector"]
 

@@ -24,8 +24,6 @@ from rankad._base.rows import validate_rows
 from rankad._loops.cache import compiled
 from rankad.stages.neighbors import nearest_neighbors
 
-__all__ = ["BPKNNG", "METHODS", "HalfSpaceTrees", "MassAD", "OneClass"]
-
 Seed = int | np.random.RandomState | None
 
 # The width of a kernel is set by the pairs of at most this many rows.
@@ -72,13 +70,6 @@ class BPKNNG(_Baseline):
     random_state : int, RandomState or None
         For the partition.
 
-    Attributes
-    ----------
-    reference_ : ndarray of shape (M, d)
-        The rows that neighbours are sought among.
-    statistics_ : ndarray of shape (N,)
-        The statistics of the other rows, ascending.
-
     Examples
     --------
     >>> detector = BPKNNG(n_neighbors=2, random_state=0).fit(np.arange(20.0).reshape(-1, 1))
@@ -86,8 +77,8 @@ class BPKNNG(_Baseline):
     array([0.])
     """
 
-    reference_: Floats
-    statistics_: Floats
+    reference_: Floats  # of shape (M, d): the rows that neighbours are sought among
+    statistics_: Floats  # of shape (N,): the statistics of the other rows, ascending
 
     def __init__(self, n_neighbors: int = 20, *, random_state: Seed = None) -> None:
         self.n_neighbors, self.random_state = n_neighbors, random_state
@@ -153,10 +144,6 @@ class MassAD(_Baseline):
     size_limit : int, default=1
         The mass up to which a node is not split further.
     random_state : int, RandomState or None
-
-    Attributes
-    ----------
-    trees_ : HalfSpaceTrees
     """
 
     trees_: HalfSpaceTrees
@@ -253,14 +240,10 @@ class OneClass(_Baseline):
         default is LIBSVM's.
     random_state : int, RandomState or None
         For the choice among more than 2,000 rows.
-
-    Attributes
-    ----------
-    gamma_ : float
-    model_ : OneClassSVM
     """
 
     gamma_: float
+    model_: OneClassSVM
 
     def __init__(self, nu: float = 0.5, *, random_state: Seed = None) -> None:
         self.nu, self.random_state = nu, random_state

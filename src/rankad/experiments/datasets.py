@@ -23,11 +23,6 @@ from rankad._base.arrays import Bools, Floats, Ints
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = [
-    "SPECS", "URL", "Dataset", "DatasetError", "DatasetSpec", "Split", "draw", "load", "load_dataset",
-    "make_mulcross", "split_nominal",
-]  # fmt: skip
-
 # The environment variable RANKAD_DATA_URL names another place that serves the same files.
 URL = "https://raw.githubusercontent.com/Minqi824/ADBench/main/adbench/datasets/Classical/"
 
@@ -97,20 +92,10 @@ SPECS: dict[str, DatasetSpec] = {
 
 
 def load_dataset(name: str, data_dir: Path | None = None) -> Dataset:
-    """Load one of the eight sets.
+    """Load one of the eight sets, a key of `SPECS`.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SPECS`.
-    data_dir : path, optional
-        The folder of the files; by default the one that the environment variable ``RANKAD_DATA`` names, and
-        without it the file is downloaded once into the cache folder (`pooch.os_cache`).
-
-    Raises
-    ------
-    DatasetError
-        A file is missing from the folder, has another checksum, or could not be downloaded.
+    A file that is missing from the folder, has another checksum, or could not be downloaded is a
+    `DatasetError`.
     """
     if name not in SPECS:
         raise ValueError(f"name={name!r} is not a data set of the paper; choose one of {', '.join(SPECS)}")
@@ -138,13 +123,8 @@ def make_mulcross(n: int = 262_144, seed: int = 0) -> Dataset:
 
     Nine rows in ten are standard normal in four columns. The others are two dense clusters, each
     N(D sqrt(chi2_{p;0.001} / p) u, lambda I) with a direction u of +-1s; no two clusters share one. The whole
-    is whitened, with the symmetric root, and shuffled.
-
-    Parameters
-    ----------
-    n : int
-        The number of rows; at least 100, so that every cluster has a few.
-    seed : int
+    is whitened, with the symmetric root, and shuffled. There are at least 100 rows, so that every cluster has
+    a few.
 
     Examples
     --------

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 from rankad.experiments import level_sets
-from rankad.experiments.cells import Cell
-from rankad.experiments.level_sets import (
-    DEFAULT,
-    HEADING,
-    METHODS,
-    PUBLISHED,
-    REDUCED_GRID,
-    THREE_LEVELS,
-    Job,
-)
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.results import write_results
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import TOY, grid
-
-__all__ = ["run"]
 
 NAME = "figure-1"
 N_TRAIN = 1_000
@@ -28,21 +16,21 @@ _DRAWN = (0.03, 0.10, 0.25, 0.50, 0.75)
 _TITLES = {
     "rankAD, m = 2, cut at 3 %": "(a) m = 2, cut at 3 %, σ = 1.5",
     "rankAD, m = 3": "(b) m = 3, uniform, σ = 1.5",
-    DEFAULT: "default rankAD (not in the paper)",
+    level_sets.DEFAULT: "default rankAD (not in the paper)",
 }
 # What takes longest and is not drawn is left out of a quick run.
-_NOT_QUICK = (THREE_LEVELS, PUBLISHED)
+_NOT_QUICK = (level_sets.THREE_LEVELS, level_sets.PUBLISHED)
 
 
 def cells(settings: Settings) -> list[Cell]:
     """List the cells; all of one run before the next. The first run is drawn."""
     listed = []
     for number, seed in enumerate(settings.run_seeds(settings.n_runs)):
-        for method in METHODS:
+        for method in level_sets.METHODS:
             if settings.quick and method in _NOT_QUICK:
                 continue
             drawn = _DRAWN if number == 0 and method in _TITLES else ()
-            job = Job("toy", method, N_TRAIN, seed, N_GRID, drawn)
+            job = level_sets.Job("toy", method, N_TRAIN, seed, N_GRID, drawn)
             listed.append(level_sets.cell(NAME, number, job))
     return listed
 
@@ -53,7 +41,7 @@ def run(settings: Settings) -> None:
     title = f"Figure 1: level curves of g over the true level sets, {N_TRAIN:,} rows of the toy example"
     path = settings.out / f"{NAME}.png"
     level_sets.picture(path, title, compared.panels, (0.6, 7.4, -4.2, 4.2), 3, (12.5, 6.9))
-    table = level_sets.differences_table(NAME, HEADING, compared.summary, _notes(settings))
+    table = level_sets.differences_table(NAME, level_sets.HEADING, compared.summary, _notes(settings))
     raw = {"paper": "pictures only, no numbers", **compared.raw}
     write_results(settings.out, NAME, table, raw, [path])
 
@@ -74,4 +62,4 @@ def _notes(settings: Settings) -> list[str]:
     if settings.quick:
         left_out = " and ".join(_NOT_QUICK)
         return [f"**Quick look (--quick)**: one run instead of five, without {left_out}.", *notes]
-    return [*notes, f"Published: the paper's selection among {REDUCED_GRID}."]
+    return [*notes, f"Published: the paper's selection among {level_sets.REDUCED_GRID}."]

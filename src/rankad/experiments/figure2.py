@@ -6,28 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankad.experiments import level_sets
-from rankad.experiments.cells import Cell
-from rankad.experiments.level_sets import (
-    ALPHAS,
-    DEFAULT,
-    HEADING,
-    KLPE_20,
-    PUBLISHED,
-    REDUCED_GRID,
-    THREE_LEVELS,
-    Job,
-)
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import write_results
-from rankad.experiments.settings import Settings
-
-__all__ = ["METHODS", "run"]
 
 NAME = "figure-2"
 # 600 rows are the paper's; the first number is the one drawn, and the only one of a quick run.
 SIZES = (600, 5_000)
 N_GRID = 400
-METHODS = (DEFAULT, THREE_LEVELS, PUBLISHED, KLPE_20)
+METHODS = (level_sets.DEFAULT, level_sets.THREE_LEVELS, level_sets.PUBLISHED, level_sets.KLPE_20)
 # The default's symmetric difference may be at most aK-LPE's at these alphas.
 BAR = (0.05, 0.10)
 
@@ -38,8 +25,8 @@ def cells(settings: Settings) -> list[Cell]:
     for number, seed in enumerate(settings.run_seeds(settings.n_runs)):
         for n in SIZES[:1] if settings.quick else SIZES:
             for method in METHODS:
-                drawn = ALPHAS if number == 0 and n == SIZES[0] else ()
-                job = Job("printed", method, n, seed, N_GRID, drawn)
+                drawn = level_sets.ALPHAS if number == 0 and n == SIZES[0] else ()
+                job = level_sets.Job("printed", method, n, seed, N_GRID, drawn)
                 listed.append(level_sets.cell(NAME, number, job))
     return listed
 
@@ -52,7 +39,7 @@ def run(settings: Settings) -> None:
     level_sets.picture(path, title, compared.panels, (-15.5, 9.5, -9.0, 9.0), 2, (12.5, 10.8))
     bar = judge(compared.summary)
     notes = [*_notes(settings), *map(_verdict, bar)]
-    table = level_sets.differences_table(NAME, HEADING, compared.summary, notes)
+    table = level_sets.differences_table(NAME, level_sets.HEADING, compared.summary, notes)
     raw = {"paper": "a picture only, no numbers", "bar": bar, **compared.raw}
     write_results(settings.out, NAME, table, raw, [path])
 
@@ -63,7 +50,8 @@ def judge(summary: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     judged = []
     for n in sorted({n for n, _ in differences}):
         for alpha in BAR:
-            ours, theirs = (differences[n, method][ALPHAS.index(alpha)] for method in (DEFAULT, KLPE_20))
+            at, both = level_sets.ALPHAS.index(alpha), (level_sets.DEFAULT, level_sets.KLPE_20)
+            ours, theirs = (differences[n, method][at] for method in both)
             judged.append({"n": n, "alpha": alpha, "default": ours, "aK-LPE": theirs, "met": ours <= theirs})
     return judged
 
@@ -82,7 +70,8 @@ def _notes(settings: Settings) -> list[str]:
         f"Relative to the volume of the true set; mean ± standard error of {settings.n_runs} runs (seed "
         f"{settings.seed}), all methods on the same rows. The paper shows a picture, no numbers.",
         "Published: raw features, three uniform levels, no far field, in-sample ranks; its selection among "
-        f"{REDUCED_GRID}. With 600 rows all of them are support; with 5,000, for time, 500 k-means centres.",
+        f"{level_sets.REDUCED_GRID}. With 600 rows all of them are support; with 5,000, for time, 500 "
+        "k-means centres.",
         "Volumes are measured inside the box that reaches five standard deviations beyond the means: a "
         "number well above 1 is a learned set that holds the far field, cut off where the box ends.",
     ]

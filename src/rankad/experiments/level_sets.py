@@ -20,18 +20,11 @@ from matplotlib.patches import Patch
 
 from rankad import KLPE, RankAD
 from rankad._base.arrays import Floats
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS, new_figure, percent, save, tint
 from rankad.experiments.results import Table, mean, standard_error
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED, TOY, Mixture, grid, symmetric_difference
-
-__all__ = [
-    "ALPHAS", "DEFAULT", "HEADING", "KLPE_20", "METHODS", "PUBLISHED", "REDUCED_GRID", "THREE_LEVELS",
-    "Comparison", "Job", "Panel", "cell", "compare", "differences_table", "draw_panel", "level_differences",
-    "measure", "picture", "summarize",
-]  # fmt: skip
 
 # Increase it when the work of a cell changes.
 _VERSION = 2
@@ -93,14 +86,6 @@ class Job(NamedTuple):
     def rows(self) -> Floats:
         """Draw the training rows."""
         return _MIXTURES[self.mixture].sample(self.n, np.random.default_rng(self.seed))
-
-
-class Panel(NamedTuple):
-    """One picture of several: the job it shows, the job's result, and what stands above it."""
-
-    job: Job
-    result: Mapping[str, Any]
-    title: str
 
 
 # -------------------------------------------------------------------------------------------- the numbers
@@ -185,11 +170,11 @@ def differences_table(
 
 
 class Comparison(NamedTuple):
-    """What was measured: for the JSON file, averaged over the runs, and as pictures."""
+    """What was measured: for the JSON file, averaged over the runs, and the records to draw, by title."""
 
     raw: dict[str, Any]
     summary: list[dict[str, Any]]
-    panels: list[Panel]
+    panels: dict[str, dict[str, Any]]
 
 
 def compare(
@@ -197,11 +182,8 @@ def compare(
 ) -> Comparison:
     """Run the cells of a figure and summarize; `titles` are of methods that are not titled by their names."""
     records = settings.run(todo, name)
-    panels = [
-        Panel(Job.of(record), record, (titles or {}).get(record["method"], record["method"]))
-        for record in records
-        if record["drawn"]
-    ]
+    drawn = [record for record in records if record["drawn"]]
+    panels = {(titles or {}).get(record["method"], record["method"]): record for record in drawn}
     # The JSON file leaves out what is only needed for drawing, and what the method's name says.
     left_out = ("surface", "parameters")
     kept = [{key: value for key, value in record.items() if key not in left_out} for record in records]
@@ -224,12 +206,14 @@ def _unpack(text: str) -> Floats:
 # -------------------------------------------------------------------------------------------- the picture
 
 
-def draw_panel(axes: Axes, panel: Panel, view: tuple[float, float, float, float]) -> None:
+def draw_panel(
+    axes: Axes, title: str, record: Mapping[str, Any], view: tuple[float, float, float, float]
+) -> None:
     """Draw a detector's level curves over the true level sets and the rows it was fitted on.
 
     The bands are the true sets. A curve has the colour of the band whose outer edge it should be.
     """
-    job = panel.job
+    job = Job.of(record)
     mixture, lattice = _MIXTURES[job.mixture], grid(_MIXTURES[job.mixture], job.n_grid)
     density = mixture.density(lattice.rows).reshape(job.n_grid, job.n_grid)
     levels = [mixture.level(alpha) for alpha in job.drawn]
@@ -238,28 +222,28 @@ def draw_panel(axes: Axes, panel: Panel, view: tuple[float, float, float, float]
     axes.contourf(lattice.x, lattice.y, density, levels=levels, colors=colours, zorder=1)
     rows = job.rows()
     axes.plot(rows[:, 0], rows[:, 1], ".", color="0.35", markersize=1.6, zorder=2)
-    x, y, scores = lattice.x[::_STRIDE], lattice.y[::_STRIDE], _unpack(panel.result["surface"])
+    x, y, scores = lattice.x[::_STRIDE], lattice.y[::_STRIDE], _unpack(record["surface"])
     line: dict[str, Any] = {"linewidths": 1.6, "linestyles": "solid", "zorder": 3}
-    for colour, offset in zip(COLOURS, panel.result["offsets"], strict=True):
+    for colour, offset in zip(COLOURS, record["offsets"], strict=True):
         if scores.min() < offset < scores.max():
             axes.contour(x, y, scores, levels=[offset], colors=[colour], **line)
-    axes.set_title("\n".join([panel.title, *_captions(panel, scores)]), fontsize=10)
+    axes.set_title("\n".join([title, *_captions(record, scores)]), fontsize=10)
     axes.set(xlim=view[:2], ylim=view[2:], aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
 
 
 def picture(
     path: Path,
     title: str,
-    panels: Sequence[Panel],
+    panels: dict[str, dict[str, Any]],
     view: tuple[float, float, float, float],
     columns: int,
     size: tuple[float, float],
 ) -> Path:
     """Draw panels side by side under one title and above one legend; write a PNG, whole or not at all."""
     figure = new_figure(title, size)
-    for i, panel in enumerate(panels):
-        draw_panel(figure.add_subplot(-(-len(panels) // columns), columns, i + 1), panel, view)
-    drawn = panels[0].job.drawn
+    for i, (name, record) in enumerate(panels.items()):
+        draw_panel(figure.add_subplot(-(-len(panels) // columns), columns, i + 1), name, record, view)
+    drawn = next(iter(panels.values()))["drawn"]
     handles: list[Patch | Line2D] = []
     for colour, alpha in zip(COLOURS, drawn, strict=True):
         handles.append(Line2D([], [], color=colour, linewidth=1.6, label=f"learned, α = {percent(alpha)}"))
@@ -268,12 +252,11 @@ def picture(
     return save(figure, path)
 
 
-def _captions(panel: Panel, scores: Floats) -> list[str]:
+def _captions(record: Mapping[str, Any], scores: Floats) -> list[str]:
     """Say in words what a picture cannot: the numbers, and which sets have no outer edge."""
-    result = panel.result
-    shown = zip(ALPHAS[:2], result["difference"], strict=False)
+    shown = zip(ALPHAS[:2], record["difference"], strict=False)
     differences = ", ".join(f"{value:.2f} at {percent(alpha)}" for alpha, value in shown)
-    ends = zip(panel.job.drawn, result["offsets"], strict=True)
+    ends = zip(record["drawn"], record["offsets"], strict=True)
     endless = ", ".join(percent(alpha) for alpha, offset in ends if scores[0, 0] >= offset)
     far = f"inside at α = {endless}" if endless else "outside every set"
     return [f"symmetric difference {differences}", f"the far field is {far}"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -13,10 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from rankad import RankAD
 from rankad._base.arrays import Bools, Floats
 from rankad.experiments.datasets import Split
-
-__all__ = ["MISS", "auc", "false_alarm_band", "fitted_auc", "one_thread"]
 
 # With this probability the false alarms of an exact calibration lie outside their band.
 MISS = 0.01
@@ -39,6 +38,22 @@ def fitted_auc(detector: Any, split: Split) -> float:
     """Fit a detector on the training rows, on one thread, and return its AUC on the test rows."""
     with one_thread():
         return auc(split.nominal, detector.fit(split.train).score_samples(split.test))
+
+
+def select_on_few(
+    detector: RankAD, train: Floats, n: int, multiples: Sequence[float], C: Sequence[float]
+) -> dict[str, Any]:
+    """Return the bandwidth and C that the published selection finds on n of the rows.
+
+    The bandwidth is carried over as a multiple of D_K, and C so that C times the number of pairs is kept.
+    """
+    n = min(n, len(train))
+    bandwidths = [f"{multiple!r} D_K" for multiple in multiples]
+    # The rows come in random order.
+    detector.set_params(C=C, bandwidth=bandwidths).fit(train[:n])
+    assert detector.selection_ is not None
+    best = detector.selection_.best
+    return {"bandwidth": bandwidths[best // len(C)], "C": C[best % len(C)] * (n / len(train)) ** 2}
 
 
 def false_alarm_band(alpha: float, n: int, m: int) -> tuple[float, float]:

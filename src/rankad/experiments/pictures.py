@@ -13,8 +13,6 @@ from PIL import Image
 
 from rankad.experiments.cells import write_atomically
 
-__all__ = ["COLOURS", "new_figure", "percent", "save", "tint"]
-
 # Distinguishable for the colour-blind too; level curves use them from the outermost inwards.
 COLOURS = ("#0072b2", "#009e73", "#e69f00", "#d55e00", "#7b2d8b")
 _DPI = 100

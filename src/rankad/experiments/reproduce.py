@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from rankad.experiments.settings import Settings
+from rankad.experiments.cells import Settings
 
-__all__ = ["ALL", "EXPERIMENTS", "names", "reproduce"]
-
-# Name to module, in the order in which "all" runs them: what may be missing first, the longest last.
-EXPERIMENTS = {
-    "table-2": "rankad.experiments.table2",
-    "table-1": "rankad.experiments.table1",
-    "figure-1": "rankad.experiments.figure1",
-    "figure-2": "rankad.experiments.figure2",
-    "findings": "rankad.experiments.findings",
-    "table-3": "rankad.experiments.table3",
-}
+# In the order in which "all" runs them: what may be missing first, the longest last.
+EXPERIMENTS = ("table-2", "table-1", "figure-1", "figure-2", "findings", "table-3")
 ALL = "all"
 
 
@@ -41,7 +32,7 @@ def names(wanted: str) -> list[str]:
 def reproduce(wanted: str, settings: Settings, finished: Callable[[str], None] | None = None) -> None:
     """Run one experiment or all; call `finished` with the name of each when its results are written."""
     for name in names(wanted):
-        # Imported one at a time, so that a table does not need what only a figure does.
-        import_module(EXPERIMENTS[name]).run(settings)
+        # Each has the module of its name, imported when its turn comes: a table needs less than a figure.
+        import_module(f"rankad.experiments.{name.replace('-', '')}").run(settings)
         if finished is not None:
             finished(name)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Bools, Floats
-
-__all__ = ["DEVIATIONS", "PRINTED", "TOY", "UNIFORM_BOX", "Grid", "Mixture", "grid", "symmetric_difference"]
+from rankad.experiments.datasets import Split
 
 # The anomalies of table 1 are uniform on this range in both columns.
 UNIFORM_BOX = (-18.0, 18.0)
@@ -89,6 +88,14 @@ _TABLE_1: Any = {"weights": (0.2, 0.8), "means": ((5.0, 0.0), (-5.0, 0.0))}
 PRINTED = Mixture("variances 1 and 9, as printed", variances=((1.0, 9.0), (9.0, 1.0)), **_TABLE_1)
 DEVIATIONS = Mixture("standard deviations 1 and 9", variances=((1.0, 81.0), (81.0, 1.0)), **_TABLE_1)
 TOY = Mixture("toy example of figure 1", (0.5, 0.5), ((4.0, 1.0), (4.0, -1.0)), ((0.5, 0.5), (0.5, 0.5)))
+
+
+def mixture_split(mixture: Mixture, seed: int, n_train: int, n_nominal: int, n_anomalous: int) -> Split:
+    """Draw rows of a mixture to train on, and nominal and uniform ones to test on."""
+    rng = np.random.default_rng(seed)
+    train, nominal = mixture.sample(n_train, rng), mixture.sample(n_nominal, rng)
+    anomalous = rng.uniform(*UNIFORM_BOX, size=(n_anomalous, train.shape[1]))
+    return Split(train, np.vstack([nominal, anomalous]), np.repeat([True, False], [n_nominal, n_anomalous]))
 
 
 class Grid(NamedTuple):

@@ -7,17 +7,12 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from rankad import KLPE, RankAD
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import Split
 from rankad.experiments.measures import auc
 from rankad.experiments.results import Table, mean, standard_error, write_results
-from rankad.experiments.settings import Settings
-from rankad.experiments.synthetic import DEVIATIONS, PRINTED, UNIFORM_BOX, Mixture
-
-__all__ = ["NEIGHBORS", "PAPER", "READINGS", "run"]
+from rankad.experiments.synthetic import DEVIATIONS, PRINTED, Mixture, mixture_split
 
 NAME = "table-1"
 # Increase it when the work of a cell changes.
@@ -47,10 +42,7 @@ _BAYES = "Bayesian"
 
 def draw(mixture: Mixture, seed: int) -> Split:
     """Draw the rows of one run: the same for every method."""
-    rng = np.random.default_rng(seed)
-    train, nominal = mixture.sample(N_TRAIN, rng), mixture.sample(N_NOMINAL, rng)
-    anomalous = rng.uniform(*UNIFORM_BOX, size=(N_ANOMALOUS, train.shape[1]))
-    return Split(train, np.vstack([nominal, anomalous]), np.repeat([True, False], [N_NOMINAL, N_ANOMALOUS]))
+    return mixture_split(mixture, seed, N_TRAIN, N_NOMINAL, N_ANOMALOUS)
 
 
 def measure(reading: str, row: str, k: Any, seed: int) -> dict[str, Any]:

@@ -6,12 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS, load_dataset
 from rankad.experiments.results import Table, write_results
-from rankad.experiments.settings import Settings
-
-__all__ = ["run"]
 
 NAME = "table-2"
 # Increase it when the work of a cell changes.

@@ -17,14 +17,11 @@ from threadpoolctl import threadpool_limits
 from rankad import RankAD
 from rankad.experiments import tried
 from rankad.experiments.baselines import METHODS
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS, Split, draw, load
-from rankad.experiments.measures import MISS, auc, false_alarm_band
+from rankad.experiments.measures import MISS, auc, false_alarm_band, select_on_few
 from rankad.experiments.results import Table, mean, standard_error, write_results
-from rankad.experiments.settings import Settings
 from rankad.stages.selection import PAPER_C, PAPER_MULTIPLES
-
-__all__ = ["ALPHAS", "PAPER_AUC", "PAPER_SECONDS", "paper_auc", "run"]
 
 NAME = "table-3"
 # Increase it when the work of a cell changes.
@@ -118,23 +115,12 @@ def _fit(method: str, seed: int, split: Split, size: dict[str, Any]) -> tuple[An
     if "n_jobs" in detector.get_params():
         detector.set_params(n_jobs=1)
     if method == PUBLISHED:
-        detector.set_params(**_select(detector, split.train, size))
+        C, multiples = list(size["C"]), list(size["multiples"])
+        detector.set_params(**select_on_few(detector, split.train, size["selection_rows"], multiples, C))
     detector.fit(split.train)
     if not isinstance(detector, RankAD):
         return detector, {}
     return detector, {"bandwidth": detector.bandwidth_, "C": detector.C_, "converged": detector.converged_}
-
-
-def _select(detector: RankAD, train: Any, size: dict[str, Any]) -> dict[str, Any]:
-    """Return the bandwidth and C that the published selection finds on some of the rows."""
-    n = min(size["selection_rows"], len(train))
-    C, multiples = list(size["C"]), list(size["multiples"])
-    # The rows come in random order.
-    detector.set_params(C=C, bandwidth=[f"{multiple!r} D_K" for multiple in multiples]).fit(train[:n])
-    assert detector.selection_ is not None
-    best = detector.selection_.best
-    multiple = multiples[best // len(C)]
-    return {"bandwidth": f"{multiple!r} D_K", "C": C[best % len(C)] * (n / len(train)) ** 2}
 
 
 def _support(detector: Any) -> int | None:

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from rankad import RankAD
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS, draw, load
 from rankad.experiments.measures import fitted_auc
 from rankad.experiments.results import Table, mean
-from rankad.experiments.settings import Settings
 from rankad.fitting.plan import AUTO_MULTIPLES, AUTO_SCALINGS
-
-__all__ = ["cells", "table"]
 
 # Increase it when the work of a cell changes.
 _VERSION = 1

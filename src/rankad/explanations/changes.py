@@ -10,8 +10,6 @@ from rankad._base.arrays import Bools, Floats, Ints
 from rankad._loops.cache import compiled
 from rankad.explanations.nominal_rows import NominalRows
 
-__all__ = ["Mover"]
-
 # Halvings of the way from a value to a typical one: of all values together, then of each alone.
 _TOGETHER, _ALONE = 24, 12
 

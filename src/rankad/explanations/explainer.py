@@ -21,8 +21,6 @@ from rankad.explanations.showing import Explanations, as_html, as_text, library_
 if TYPE_CHECKING:
     from rankad.detectors.rank import RankAD
 
-__all__ = ["Change", "Explainer", "Explanation", "Explanations", "Move", "Neighbor", "Reason", "explain"]
-
 # A number; for a source column that is encoded in several, a tuple of them; or what they were decoded to.
 Cell: TypeAlias = Any
 Column: TypeAlias = str | int
@@ -141,16 +139,7 @@ class Explanation:
         return as_html(self)
 
 
-def explain(
-    detector: RankAD,
-    X: Any,
-    *,
-    alpha: float | None = None,
-    groups: Sequence[Sequence[int]] | None = None,
-    names: Sequence[str] | None = None,
-    decode: Decode | None = None,
-    n_nearest: int = 3,
-) -> Explanations:
+def explain(detector: RankAD, X: Any, **options: Any) -> Explanations:
     """Explain the scores of rows, column by column.
 
     Parameters
@@ -158,17 +147,8 @@ def explain(
     detector : RankAD
         Fitted.
     X : array-like or data frame of shape (n, d)
-    alpha : float, optional
-        What counts as an alarm; the detector's own by default.
-    groups : sequence of sequences of int, optional
-        Columns that belong together, such as the indicators of one category: they are explained, and changed,
-        as one. Every column is in one group; by default, in one of its own.
-    names : sequence of str, optional
-        The names of the groups; by default the names of the columns fitted on, or their positions.
-    decode : callable, optional
-        Turns rows, of shape (m, d), into what they stand for: for each group, m values to be told instead.
-    n_nearest : int
-        How many nominal rows to show for comparison.
+    **options
+        Those of `Explainer`.
 
     Returns
     -------
@@ -187,14 +167,29 @@ def explain(
     >>> [move.column for move in found.change.moves]
     [1]
     """
-    explainer = Explainer(
-        detector, alpha=alpha, groups=groups, names=names, decode=decode, n_nearest=n_nearest
-    )
+    explainer = Explainer(detector, **options)
     return Explanations(explainer(validate_rows(detector, X, reset=False)), library=library_of(X))
 
 
 class Explainer:
-    """Explains rows of one detector: see `explain`, which has the same parameters."""
+    """Explains rows of one detector.
+
+    Parameters
+    ----------
+    detector : RankAD
+        Fitted.
+    alpha : float, optional
+        What counts as an alarm; the detector's own by default.
+    groups : sequence of sequences of int, optional
+        Columns that belong together, such as the indicators of one category: they are explained, and changed,
+        as one. Every column is in one group; by default, in one of its own.
+    names : sequence of str, optional
+        The names of the groups; by default the names of the columns fitted on, or their positions.
+    decode : callable, optional
+        Turns rows, of shape (m, d), into what they stand for: for each group, m values to be told instead.
+    n_nearest : int
+        How many nominal rows to show for comparison.
+    """
 
     def __init__(
         self,
@@ -220,7 +215,8 @@ class Explainer:
             )
         grouped = _check_groups(groups, nominal.shape[1])
         self.nominal = NominalRows(nominal, detector.scaling_, grouped)
-        self._names = _check_names(names, detector, grouped if groups is not None else None)
+        usual = getattr(detector, "feature_names_in_", range(len(grouped)))
+        self._names = _check_names(names, usual if groups is None else range(len(grouped)))
         self._detector, self._decode, self._alpha = detector, decode, level
         self._n_nearest = min(n_nearest, len(nominal))
         self._search = Search(detector.scorer_, detector.calibration_, level, self.nominal)
@@ -296,15 +292,10 @@ def _check_groups(groups: Sequence[Sequence[int]] | None, d: int) -> tuple[tuple
     return grouped
 
 
-def _check_names(
-    names: Sequence[str] | None, detector: RankAD, grouped: tuple[tuple[int, ...], ...] | None
-) -> list[Column]:
-    n = detector.n_features_in_ if grouped is None else len(grouped)
-    if names is None:
-        return list(getattr(detector, "feature_names_in_", range(n))) if grouped is None else list(range(n))
-    if len(names) != n:
-        raise ValueError(f"names must hold one name for each of the {n} groups, got {len(names)}.")
-    return list(names)
+def _check_names(names: Sequence[str] | None, usual: Sequence[Column]) -> list[Column]:
+    if names is not None and len(names) != len(usual):
+        raise ValueError(f"names must hold one name for each of the {len(usual)} groups, got {len(names)}.")
+    return list(usual if names is None else names)
 
 
 def _numbers(cells: Sequence[Cell]) -> list[Cell]:

@@ -11,8 +11,6 @@ from rankad._loops import typical as _loops
 from rankad.stages.neighbors import Neighbors, nearest_neighbors
 from rankad.stages.scaling import Scaling
 
-__all__ = ["N_NEAR", "NominalRows", "Surroundings"]
-
 # So many nominal rows tell what is typical.
 N_NEAR = 10
 # So many standard deviations outside the range of nominal rows are far enough to tell rows apart by.

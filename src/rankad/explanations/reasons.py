@@ -12,8 +12,6 @@ from rankad.explanations.nominal_rows import NominalRows, Surroundings
 from rankad.scorers.fusion import FusedScorer
 from rankad.stages.calibration import Calibration
 
-__all__ = ["Findings", "Search"]
-
 # What a typical range leaves out, below and above.
 _TAIL = 0.1
 # So many columns are looked for one by one; where they do not do, a nominal row nearby is the target.

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from rankad._base.checks import is_count
 from rankad._base.wording import difference, percent, probability, shown
-from rankad.explanations.worth_showing import MOST_REASONS, weighing
+from rankad.explanations.sentences import MOST_REASONS, usually, weighing
 
 if TYPE_CHECKING:
     from rankad.explanations.explainer import Change, Explanation, Reason
-
-__all__ = ["Explanations", "as_html", "as_text", "library_of"]
 
 _LIBRARIES = ("polars", "pandas")
 # So many explanations are printed in full, and of so many there is a line each.
@@ -82,10 +80,22 @@ class Explanations(list["Explanation"]):
         return super().__getitem__(at)
 
     def __repr__(self) -> str:
-        return _many_as_text(self)
+        if not self:
+            return "No rows to explain."
+        if len(self) <= _IN_FULL:
+            return "\n\n".join(map(as_text, self))
+        left = len(self) - _IN_LINES
+        more = [f"  ... and {left:,} more rows; to_frame() has them all."] if left > 0 else []
+        return "\n".join([*_aligned([_LINE_HEADINGS, *map(_line, self[:_IN_LINES])]), *more])
 
     def _repr_html_(self) -> str:
-        return _many_as_html(self)
+        if not self:
+            return "<p>No rows to explain.</p>"
+        if len(self) <= _IN_FULL:
+            return "".join(map(as_html, self))
+        left = len(self) - _IN_LINES
+        more = f"<p>... and {left:,} more rows; <code>to_frame()</code> has them all.</p>" if left > 0 else ""
+        return _html_table(_LINE_HEADINGS, map(_line, self[:_IN_LINES])) + more
 
 
 def library_of(X: Any) -> str | None:
@@ -117,31 +127,6 @@ def as_html(explanation: Explanation) -> str:
     headline = f"<p><strong>{escape(_headline(explanation))}</strong></p>"
     table = _html_table(_HEADINGS, map(_cells, reasons))
     return headline + table + "".join(f"<p>{escape(note)}</p>" for note in notes)
-
-
-def _many_as_text(explanations: Sequence[Explanation]) -> str:
-    """Write several explanations: a few in full, of more a line each."""
-    if not explanations:
-        return "No rows to explain."
-    if len(explanations) <= _IN_FULL:
-        return "\n\n".join(map(as_text, explanations))
-    lines = _aligned([_LINE_HEADINGS, *map(_line, explanations[:_IN_LINES])])
-    left = len(explanations) - _IN_LINES
-    return "\n".join(
-        lines + ([f"  ... and {left:,} more rows; to_frame() has them all."] if left > 0 else [])
-    )
-
-
-def _many_as_html(explanations: Sequence[Explanation]) -> str:
-    """Write several explanations as HTML: a few in full, of more a line each."""
-    if not explanations:
-        return "<p>No rows to explain.</p>"
-    if len(explanations) <= _IN_FULL:
-        return "".join(map(as_html, explanations))
-    table = _html_table(_LINE_HEADINGS, map(_line, explanations[:_IN_LINES]))
-    left = len(explanations) - _IN_LINES
-    more = f"<p>... and {left:,} more rows; <code>to_frame()</code> has them all.</p>" if left > 0 else ""
-    return table + more
 
 
 def _as_columns(explanations: Sequence[Explanation], top: int | None) -> dict[str, list[Any]]:
@@ -189,7 +174,7 @@ def _headline(explanation: Explanation) -> str:
 
 
 def _cells(reason: Reason) -> tuple[str, ...]:
-    return _name(reason.column), _cell(reason.value), _usually(reason), probability(reason.p_value)
+    return _name(reason.column), _cell(reason.value), usually(reason, _cell), probability(reason.p_value)
 
 
 def _line(row: Explanation) -> tuple[str, ...]:
@@ -209,13 +194,6 @@ def _cell(value: Any, digits: int = 4) -> str:
         # The minus sign of keyboards, so that numbers can be copied.
         text = text.replace("\N{MINUS SIGN}", "-")
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def _usually(reason: Reason) -> str:
-    typical, low, high = (_cell(each, 3) for each in (reason.typical, reason.low, reason.high))
-    if reason.low is None or reason.high is None or low == high:
-        return typical
-    return f"{typical} ({low} to {high})"
 
 
 def _change(change: Change, alpha: float | None) -> str:

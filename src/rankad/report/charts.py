@@ -19,10 +19,6 @@ from rankad.report.timeline import Span, Timeline, written
 from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import n_attainable
 
-__all__ = [
-    "category_bars", "column_histogram", "gain_bar", "p_value_histogram", "timeline_bars", "value_strip",
-]  # fmt: skip
-
 # Charts with a scale of shares leave this much room for it at the left, in per cent.
 _LEFT = 10.0
 _KINDS = ("nominal", "scored", "alarm")

@@ -16,75 +16,38 @@ if TYPE_CHECKING:
     # They need polars, which is an extra.
     from rankad.explanations.explainer import Explanation
     from rankad.tables.judging import TableVerdict
-
-__all__ = ["Alarm", "ModelFacts", "ReportData"]
+    from rankad.tables.strange_cells import StrangeCell
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """One row that raised an alarm.
+    """One row that raised an alarm."""
 
-    Attributes
-    ----------
-    row : int
-        Its number in the table, the first is 1.
-    p_value, score : float
-    id : str or None
-        What the user calls it.
-    explanation : Explanation or None
-        Why, if that was asked for; rows with strange cells may have none.
-    strange : sequence of StrangeCell
-        Cells unlike any in normal rows: a category never seen, a missing value, an infinity.
-    values : mapping of str to Any
-        The row's own cells, to be shown beside the nearest normal rows.
-    """
-
-    row: int
+    row: int  # its number in the table, the first is 1
     p_value: float
     score: float
-    id: str | None = None
-    explanation: Explanation | None = None
-    strange: Sequence[Any] = ()
+    id: str | None = None  # what the user calls it
+    explanation: Explanation | None = None  # why; rows with strange cells may have none
+    strange: Sequence[StrangeCell] = ()
+    # The row's own cells, to be shown beside the nearest normal rows.
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What the reader should know of the detector.
+    """What the reader should know of the detector."""
 
-    Attributes
-    ----------
-    name : str
-        For example the name of the model file.
-    n_fitted, n_calibration : int
-        Normal rows it was fitted on, and normal scores that p-values refer to.
-    calibration : str
-        Where these scores come from (`Calibration.kind`).
-    bound : FalseAlarmBound
-        What is promised at the report's alpha.
-    fitted : str
-        When.
-    versions, parameters : mapping
-        Libraries it was fitted with, and its parameters.
-    selection : SelectionTable or None
-        All that was tried.
-    encoding : sequence of str
-        How each column is encoded, one line each.
-    fingerprint : str
-        Of the rows it was fitted on.
-    """
-
-    name: str
-    n_fitted: int
-    n_calibration: int
-    calibration: str
-    bound: FalseAlarmBound
-    fitted: str = ""
-    versions: Mapping[str, str] = field(default_factory=dict)
+    name: str  # such as that of the model file
+    n_fitted: int  # normal rows it was fitted on
+    n_calibration: int  # normal scores that p-values refer to
+    calibration: str  # where these scores come from (`Calibration.kind`)
+    bound: FalseAlarmBound  # what is promised at the report's alpha
+    fitted: str = ""  # when
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the libraries it was fitted with
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    selection: SelectionTable | None = None
-    encoding: Sequence[str] = ()
-    fingerprint: str = ""
+    selection: SelectionTable | None = None  # all that was tried
+    encoding: Sequence[str] = ()  # how each column is encoded, one line each
+    fingerprint: str = ""  # of the rows it was fitted on
 
     @property
     def chance(self) -> Chance:
@@ -94,44 +57,21 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class ReportData:
-    """All that is on the page.
-
-    Attributes
-    ----------
-    title : str
-    alpha : float
-        The false-alarm rate asked for: a row is an alarm if its p-value is at most this.
-    p_values : PValueSummary
-        Of all rows scored; `alpha` must be one of its levels.
-    model : ModelFacts
-    alarms : sequence of Alarm
-        Those to be shown; the page puts the lowest score first.
-    columns : sequence of NumericView or CategoryView
-        What normal rows, rows scored and alarms have in each column.
-    source, made : str
-        What was scored, for example the name of the file, and when.
-    notes : sequence of str
-        Anything else to be said first, one sentence each.
-    verdict : TableVerdict or None
-        On the table as a whole; by default, on its p-values alone.
-    timeline : Timeline or None
-        Alarms by time, or by their place in the table.
-    fdr, level : float or None
-        Where alarms were chosen by a false discovery rate: that rate, and the largest p-value of an alarm,
-        one of the levels of `p_values`, or 0 if there are no alarms.
-    """
+    """All that is on the page."""
 
     title: str
-    alpha: float
-    p_values: PValueSummary
+    alpha: float  # the false-alarm rate asked for: a row is an alarm if its p-value is at most this
+    p_values: PValueSummary  # of all rows scored; `alpha` must be one of its levels
     model: ModelFacts
-    alarms: Sequence[Alarm] = ()
+    alarms: Sequence[Alarm] = ()  # those to be shown; the page puts the lowest score first
     columns: Sequence[NumericView | CategoryView] = ()
-    source: str = ""
-    made: str = ""
-    notes: Sequence[str] = ()
-    verdict: TableVerdict | None = None
-    timeline: Timeline | None = None
+    source: str = ""  # what was scored, such as the name of the file
+    made: str = ""  # when
+    notes: Sequence[str] = ()  # anything else to be said first, one sentence each
+    verdict: TableVerdict | None = None  # on the table as a whole; by default, on its p-values alone
+    timeline: Timeline | None = None  # alarms by time, or by their place in the table
+    # Where alarms were chosen by a false discovery rate: that rate, and the largest p-value of an alarm, one
+    # of the levels of `p_values`, or 0 if there are no alarms.
     fdr: float | None = None
     level: float | None = None
 

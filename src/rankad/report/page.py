@@ -6,26 +6,27 @@ import base64
 import hashlib
 from collections import Counter
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from rankad._base.wording import count, counted, isolated, percent, plain, ratio, shown
-from rankad.report.alarms import AlarmCard, alarm_card, in_words
+from rankad._base.wording import count, counted, isolated, percent, plain, probability, ratio, shown
+from rankad.alarms.verdict import Verdict, judge
+from rankad.report.alarms import alarm_card, in_words
 from rankad.report.charts import category_bars, column_histogram, p_value_histogram, timeline_bars
 from rankad.report.contents import ModelFacts, ReportData
-from rankad.report.headline import about, headline
+from rankad.report.verdicts import Pen, spoken
 from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import n_attainable
-
-__all__ = ["render"]
+from rankad.tables.judging import TableVerdict
 
 # Nobody looks at more charts, and they make the page slow.
 _MOST_COLUMNS = 48
 _OPEN_AT_FIRST = 3
 # With fewer bars there is nothing to see.
 _FEWEST_BARS = 4
+_PAGE = Pen(shown, percent)
 
 
 def render(data: ReportData) -> str:
@@ -36,13 +37,13 @@ def render(data: ReportData) -> str:
     """
     ordered = sorted(data.alarms, key=lambda alarm: (alarm.score, alarm.row))
     cards = [alarm_card(alarm, data.alpha) for alarm in ordered]
-    script = _text("page.js")
+    script = _file("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {f.__name__: f for f in (counted, count, percent, shown, isolated)}
-    return environment.from_string(_text("page.html.j2")).render(
+    environment.filters |= {f.__name__: f for f in (counted, count, percent, probability, shown, isolated)}
+    return environment.from_string(_file("page.html.j2")).render(
         data=data,
         model=data.model,
         headline=headline(data),
@@ -58,14 +59,107 @@ def render(data: ReportData) -> str:
         theorem=in_words(data.model.bound.theorem),
         expected_false=plain(round((data.fdr or 0.0) * data.n_alarms, 1), 3),
         trials=_trials(data.model),
-        style=Markup(_text("style.css")),
+        style=Markup(_file("style.css")),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
 
 
-def _text(name: str) -> str:
+def _file(name: str) -> str:
     return files("rankad.report").joinpath(name).read_text("utf-8")
+
+
+class Headline(NamedTuple):
+    """The head of the page, its figures as they are written.
+
+    `verdict` is the kind of verdict (see `rankad.alarms.verdict.Verdict`), `off` whether chance does not
+    explain the table; title and text say so in words, and `points` which columns have moved and how.
+    """
+
+    n_alarms: str
+    n_rows: str
+    share: str
+    expected: str
+    usual: str
+    verdict: str
+    off: bool
+    title: str
+    text: str
+    points: tuple[str, ...]
+
+
+def headline(data: ReportData) -> Headline:
+    """Compare the alarms with what normal rows would raise."""
+    verdict = data.verdict
+    if verdict is None:
+        overall = judge(data.p_values, data.model.chance, data.alpha)
+        verdict = TableVerdict(overall, (), True, 0, 0, 0)
+    overall, said = verdict.overall, spoken(verdict, _PAGE)
+    points = said.text if data.verdict is not None else ()
+    n_alarms, n_rows = data.n_alarms, data.p_values.n_rows
+    span = overall.usual
+    return Headline(
+        count(n_alarms),
+        count(n_rows),
+        percent(n_alarms / n_rows, 2) if n_rows else "–",
+        _about(overall.expected),
+        f"{count(span.low)} to {count(span.high)}",
+        overall.kind,
+        said.off,
+        said.title,
+        _comparison(overall, data),
+        points,
+    )
+
+
+def _comparison(overall: Verdict, data: ReportData) -> str:
+    """Say what the number of alarms is compared with, and what follows."""
+    n, alpha, n_alarms = data.model.n_calibration, percent(overall.alpha), overall.n_alarms
+    if overall.kind == "empty":
+        return "The table has no rows."
+    if overall.kind == "silent":
+        return (
+            f"P-values come from {count(n)} normal rows, so that the smallest there can be is 1 in "
+            f"{count(n + 1)}. Choose a larger false-alarm rate, or fit on more normal rows."
+        )
+    begin = (
+        f"A false-alarm rate of {alpha} means that normal rows raise an alarm, too, {alpha} of the time: if "
+        f"all {count(overall.n_rows)} rows were normal, there would be about {_about(overall.expected)} "
+        f"alarms"
+    )
+    if overall.kind == "unknown":
+        return f"{begin}, and more if a model was calibrated on the rows it was trained on, as this one was."
+    span = overall.usual
+    begin += f", and 19 times in 20 between {count(span.low)} and {count(span.high)}. There {_are(n_alarms)}"
+    if overall.kind == "more":
+        return f"{begin}, about {_about(n_alarms - overall.expected)} more than that."
+    if overall.kind == "some":
+        strict = overall.strict_alpha
+        assert strict is not None
+        n_sure = data.p_values.n_alarms(strict)
+        alarms = "an alarm" if n_sure == 1 else "alarms"
+        most = data.model.chance.span(overall.n_rows, strict).high
+        return (
+            f"{begin}, no more than that. But {count(n_sure)} would be {alarms} even at "
+            f"{percent(strict)}, where {count(most)} {'is' if most == 1 else 'are'} usual at most: the most "
+            f"abnormal rows, first below, are worth a look."
+        )
+    if overall.kind == "fewer":
+        also = "and so do the very rows that the model was fitted on"
+        return f"{begin}. Rows that vary less than normal ones do that, {also}."
+    if overall.is_off:
+        return f"{begin}."
+    little = "" if span.low <= n_alarms <= span.high else ", which is unusual, but chance explains it"
+    return f"{begin}{little}. Some rows may be abnormal all the same; the most abnormal come first below."
+
+
+def _about(value: float) -> str:
+    """Write an expected number: rounded, with decimals where it is small."""
+    return count(round(value)) if value >= 10 else plain(value, 2)
+
+
+def _are(n: int) -> str:
+    return "is one" if n == 1 else "are none" if n == 0 else f"are {count(n)}"
 
 
 def _levels(data: ReportData) -> list[dict[str, Any]]:
@@ -77,7 +171,7 @@ def _levels(data: ReportData) -> list[dict[str, Any]]:
             {
                 "alpha": percent(alpha),
                 "n_alarms": count(n_alarms),
-                "expected": about(alpha * n_rows),
+                "expected": _about(alpha * n_rows),
                 "usual": f"{count(span.low)} to {count(span.high)}",
                 "ratio": ratio(n_alarms, alpha * n_rows),
                 "chosen": alpha == data.alarm_level,
@@ -102,9 +196,9 @@ def _timeline(data: ReportData) -> dict[str, Any] | None:
     }
 
 
-def _columns(data: ReportData, cards: list[AlarmCard]) -> list[dict[str, Any]]:
+def _columns(data: ReportData, cards: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Draw the columns, those that are most often the first reason of an alarm first."""
-    first = Counter(card.first for card in cards if card.first is not None)
+    first = Counter(card["first"] for card in cards)
     panels = []
     for view in sorted(data.columns, key=lambda view: -first[isolated(view.name)])[:_MOST_COLUMNS]:
         name, numeric = isolated(view.name), isinstance(view, NumericView)

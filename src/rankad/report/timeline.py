@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from rankad._base.arrays import Bools, Floats, Ints
 
-__all__ = ["Span", "Timeline", "written"]
-
 # Bins are doubled in width, or made of the next unit of time, when there are more than these.
 _MOST_KEPT = 4_096
 # Bars on the page, and rows that one should stand for.
@@ -46,17 +44,6 @@ class Span(NamedTuple):
 class Timeline:
     """Rows and alarms by place in the table, or by time.
 
-    Attributes
-    ----------
-    column : str or None
-        The column that has the time; None where rows are counted by their place.
-    step : int
-        How wide bins are: rows, or the position of a unit of time.
-    rows, alarms : Counter
-        Counts by bin.
-    n_without : int
-        Rows without a time.
-
     Examples
     --------
     >>> line = Timeline().add(0, [False] * 30).add(30, [True] * 10)
@@ -64,11 +51,11 @@ class Timeline:
     [(1, 16, 0), (17, 32, 2), (33, 40, 8)]
     """
 
-    column: str | None = None
-    step: int = 0
-    rows: Counter[int] = field(default_factory=Counter)
+    column: str | None = None  # that has the time; None where rows are counted by their place
+    step: int = 0  # how wide bins are: the power of two of rows, or the position of a unit of time
+    rows: Counter[int] = field(default_factory=Counter)  # by bin
     alarms: Counter[int] = field(default_factory=Counter)
-    n_without: int = 0
+    n_without: int = 0  # rows without a time
 
     def add(self, first: int, alarms: object) -> Timeline:
         """Return it with more rows: how many came before them, and which are alarms."""

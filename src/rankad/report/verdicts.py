@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from rankad._base.wording import count
 from rankad.tables.judging import MovedColumn, TableVerdict
 
-__all__ = ["Pen", "Spoken", "spoken", "spoken_of"]
-
 _PHRASES = {
     "more": "More alarms than chance allows",
     "some": "Some rows stand out",
@@ -80,7 +78,7 @@ def spoken(verdict: TableVerdict, pen: Pen) -> Spoken:
 def spoken_of(column: MovedColumn, pen: Pen) -> str:
     """Say in what way a column is not as it is in normal rows; to be read after its name and a colon."""
     numbers, value = column.numbers, pen.cell(column.value)
-    share, usual = (pen.percent(_two(each)) for each in (column.share, column.nominal_share))
+    share, usual = (pen.percent(_rounded(each, 2)) for each in (column.share, column.nominal_share))
     if column.how == "strange":
         example = f", such as {value}" if column.value is not None else ""
         return f"{share} of its cells are strange{example}: {column.what.replace('nominal', 'normal')}"
@@ -88,7 +86,7 @@ def spoken_of(column: MovedColumn, pen: Pen) -> str:
         return _HOW[column.how].format(share=share, usual=usual, value=value)
     if numbers is None:
         return "its values are not spread as in normal rows"
-    factor, offset = round_to(numbers.factor), round_to(abs(numbers.offset))
+    factor, offset = _rounded(numbers.factor, 3), _rounded(abs(numbers.offset), 3)
     median, times, by = map(pen.cell, (numbers.median, factor, offset))
     medians = f"median {median}, in normal rows {pen.cell(numbers.nominal_median)}"
     way, plus = ("higher", "plus") if numbers.offset > 0 else ("lower", "less")
@@ -99,13 +97,8 @@ def spoken_of(column: MovedColumn, pen: Pen) -> str:
     return template.format(median=median, medians=medians, by=by, way=way, times=times, unit=unit)
 
 
-def round_to(value: float) -> float:
-    """Return a number with three significant digits."""
-    return float(f"{value:.3g}")
-
-
-def _two(share: float) -> float:
-    return float(f"{share:.2g}")
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
 
 
 def _title(verdict: TableVerdict, pen: Pen) -> str:
@@ -123,13 +116,9 @@ def _title(verdict: TableVerdict, pen: Pen) -> str:
         usual = f"{count(overall.usual.low)} to {count(overall.usual.high)} are usual"
         return f"{_PHRASES[overall.kind]} at {alpha}: {n_alarms} of {n_rows} rows, where {usual}"
     if overall.kind == "usual" and verdict.is_off:
-        but = f"but {_lower(_SHAPES[overall.shape])}" if overall.shape else "but the table has moved"
-        return f"No more alarms than chance allows at {alpha}, {but}"
+        but = _SHAPES[overall.shape].replace("P", "p", 1) if overall.shape else "the table has moved"
+        return f"No more alarms than chance allows at {alpha}, but {but}"
     return _PHRASES[overall.kind]
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
 
 
 def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Bools, Floats
 
-__all__ = ["CategoryView", "Counts", "NumericView"]
-
 _N_BINS = 30
 _MOST_LABELS = 12
 # The histogram spans all but this share of normal rows at either end, and this much of its width beyond.
@@ -50,16 +48,6 @@ class Counts:
 class NumericView:
     """A column of numbers.
 
-    Attributes
-    ----------
-    name : str
-    edges : tuple of float
-        Of the bins; values beyond are counted below or above all.
-    whole : bool
-        Whether there is one bin for each integer.
-    counts : Counts
-        Below the first edge, in each bin, above the last edge, missing.
-
     Examples
     --------
     >>> view = NumericView.of("age", [1, 2, 2, 3]).add([2, 90, None], [False, True, False])
@@ -70,9 +58,9 @@ class NumericView:
     """
 
     name: str
-    edges: tuple[float, ...]
-    whole: bool
-    counts: Counts
+    edges: tuple[float, ...]  # of the bins; values beyond are counted below or above all
+    whole: bool  # whether there is one bin for each integer
+    counts: Counts  # below the first edge, in each bin, above the last edge, missing
 
     @classmethod
     def of(cls, name: str, nominal: Any) -> NumericView:
@@ -95,16 +83,6 @@ class NumericView:
 class CategoryView:
     """A column of categories.
 
-    Attributes
-    ----------
-    name : str
-    labels : tuple of str
-        The most frequent among normal rows, most frequent first.
-    rarer : frozenset of str
-        Their other values.
-    counts : Counts
-        Of each label, of all rarer ones, of values never seen in normal rows, missing.
-
     Examples
     --------
     >>> view = CategoryView.of("color", ["red", "blue", "red"]).add(["red", "pink"], [False, True])
@@ -115,9 +93,9 @@ class CategoryView:
     """
 
     name: str
-    labels: tuple[str, ...]
-    rarer: frozenset[str]
-    counts: Counts
+    labels: tuple[str, ...]  # the most frequent among normal rows, most frequent first
+    rarer: frozenset[str]  # the other values of normal rows
+    counts: Counts  # of each label, of all rarer ones, of values never seen in normal rows, missing
 
     @classmethod
     def of(cls, name: str, nominal: Any) -> CategoryView:

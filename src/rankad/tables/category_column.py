@@ -20,8 +20,6 @@ from rankad.tables.strange_cells import (
     strange_cells,
 )
 
-__all__ = ["CategoryColumn"]
-
 _OTHER = "(other)"
 _BOOLEANS: dict[str | None, bool] = {"true": True, "false": False}
 

@@ -19,25 +19,15 @@ from rankad.tables.frames import as_frame
 from rankad.tables.stored import Note, read_columns, read_count, read_markers, read_names, read_notes
 from rankad.tables.strange_cells import StrangeCell
 
-__all__ = ["Encoded", "TableEncoder"]
-
 # The second schema added number formats and times.
 _SCHEMA, _OLDEST = 2, 1
 
 
 class Encoded(NamedTuple):
-    """A table as rows of numbers.
+    """A table as rows of numbers."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, d)
-        Always finite: a typical value stands for a strange cell.
-    strange : list of StrangeCell
-        Cells that no nominal row has, column by column.
-    """
-
-    rows: Floats
-    strange: list[StrangeCell]
+    rows: Floats  # of shape (n, d), always finite: a typical value stands for a strange cell
+    strange: list[StrangeCell]  # cells that no nominal row has, column by column
 
     @property
     def strange_rows(self) -> Ints:
@@ -57,23 +47,6 @@ class TableEncoder:
     Cells that no nominal row has are *strange* instead: a new category, a missing value in a column that was
     complete, another value of a constant, infinity, text in a column of numbers.
 
-    Attributes
-    ----------
-    columns : tuple of NumberColumn, CategoryColumn, TimeColumn or EmptyColumn
-    ids, dropped : tuple of str
-        Columns left out, as asked for or as inferred: ids, and others.
-    n_rows : int
-        The number of nominal rows.
-    n_singletons : int
-        How many of them would be strange had they been left out. About as many of the new normal rows are
-        strange; see `TableDetector`.
-    categories : tuple of str
-        Columns that the user declared to be categories.
-    notes : tuple of Note
-        What each column of the nominal table was inferred to be, and how sure that is.
-    missing : tuple of MissingMarker
-        Values that count as missing.
-
     Examples
     --------
     >>> nominal = {"x": [1.0, 2.0, 3.0, 4.0], "color": ["red", "red", "blue", "blue"]}
@@ -86,41 +59,32 @@ class TableEncoder:
     """
 
     columns: tuple[Column, ...]
-    ids: tuple[str, ...]
-    dropped: tuple[str, ...]
-    n_rows: int
+    ids: tuple[str, ...]  # columns left out as ids, as asked for or as inferred
+    dropped: tuple[str, ...]  # other columns left out
+    n_rows: int  # nominal rows
+    # Nominal rows that would be strange had they been left out. About as many of the new normal rows are
+    # strange; see `TableDetector`.
     n_singletons: int
-    categories: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
-    missing: tuple[MissingMarker, ...] = ()
+    categories: tuple[str, ...] = ()  # columns that the user declared to be categories
+    notes: tuple[Note, ...] = ()  # what each column was inferred to be, and how sure that is
+    missing: tuple[MissingMarker, ...] = ()  # values that count as missing
 
     @classmethod
     def fit(cls, frame: Any, *, min_count: int = 5, **options: Any) -> TableEncoder:
-        """Learn from a table of nominal rows.
+        """Learn from a table of nominal rows: any that `as_frame` takes.
 
         `rankad.columns.inference.infer_column` infers what each column is; `notes` says which of these
-        guesses could be wrong.
-
-        Parameters
-        ----------
-        frame : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
-        min_count : int
-            Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
-        **options
-            The fields of `rankad.columns.inferred.ColumnOptions`, as of `TableDetector`: ids, drop, numbers,
-            categories, times, decimal, day_first and missing.
+        guesses could be wrong. Categories of fewer than `min_count` nominal rows, or of fewer than one in
+        200, share one indicator. Options are the fields of `rankad.columns.inferred.ColumnOptions`.
         """
         from rankad.tables.learning import learn_encoder
 
         return learn_encoder(frame, ColumnOptions(**options), min_count=min_count).encoder
 
     def encode(self, frame: Any) -> Encoded:
-        """Turn a table into rows of numbers.
+        """Turn a table with the columns of the nominal rows into rows of numbers.
 
-        Parameters
-        ----------
-        frame : polars or pandas DataFrame, pyarrow Table, or dict of columns
-            With the columns of the nominal rows, by name, in any order; others are ignored.
+        Columns are found by name, in any order; others are ignored.
         """
         table = as_frame(frame)
         there = set(table.columns)

@@ -19,8 +19,6 @@ from rankad.tables.strange_cells import StrangeCell
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
 
-__all__ = ["explain_table"]
-
 
 def explain_table(
     detector: TableDetector, frame: Any, *, alpha: float | None = None, n_nearest: int = 3

@@ -12,8 +12,6 @@ import polars as pl
 
 from rankad.io.forks import check_polars
 
-__all__ = ["Untyped", "as_frame"]
-
 
 class Untyped(NamedTuple):
     """A frame of text without types, as that of a CSV file: digits may be numbers.
@@ -27,12 +25,9 @@ class Untyped(NamedTuple):
 def as_frame(table: Any) -> pl.DataFrame:
     """Return a table as a polars frame.
 
-    Parameters
-    ----------
-    table : polars or pandas DataFrame, pyarrow Table, or dict of columns
-        Columns of a dict are lists or one-dimensional arrays of the same length. One row may be a dict of
-        cells, a pandas Series whose index names the columns (``frame.loc[i]``), or a polars Series of
-        structs; several rows may be a list of dicts.
+    It may be a polars or pandas DataFrame, a pyarrow Table, or a dict of columns, which are lists or
+    one-dimensional arrays of the same length. One row may be a dict of cells, a pandas Series whose index
+    names the columns (``frame.loc[i]``), or a polars Series of structs; several rows may be a list of dicts.
 
     Examples
     --------

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
     from rankad.explanations.explainer import Explanation
 
-__all__ = ["MovedColumn", "TableVerdict", "Watch", "chance_of"]
-
 # Rows of the table that are compared with nominal ones, and numbers in them.
 _MOST_ROWS, _FEWEST_ROWS, _MOST_NUMBERS = 2_000, 100, 4_000_000
 # Alarms that are explained, and alarms times columns.

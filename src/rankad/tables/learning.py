@@ -22,8 +22,6 @@ from rankad.tables.row_warnings import row_warnings
 from rankad.tables.stored import Note
 from rankad.tables.strange_cells import LearnedColumn
 
-__all__ = ["LearnedEncoder", "Regrouped", "learn_encoder"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -29,9 +29,6 @@ from rankad.tables.strange_cells import (
     strange_cells,
 )
 
-__all__ = ["NumberColumn"]
-
-_Words: TypeAlias = tuple[str, ...]
 _NONE: Ints = np.empty(0, dtype=np.int64)
 # A few distinct values, each in several of this many rows, are all that there are.
 _MOST_VALUES, _ENOUGH_FOR_VALUES = 30, 50
@@ -58,7 +55,7 @@ class NumberColumn:
     missing: bool  # whether nominal rows had missing values, so that there is an indicator
     constant: bool  # whether all nominal values are the same; any other is strange
     format: NumberFormat = PLAIN  # how numbers are written in text
-    odd_words: _Words = ()  # words in nominal cells that count as missing
+    odd_words: tuple[str, ...] = ()  # words in nominal cells that count as missing
     values: tuple[float, ...] = ()  # all nominal values, if few and frequent; any other is strange
     # "positive" or "not negative" if all nominal values are, and some close to zero; others are strange.
     wall: str = ""
@@ -66,7 +63,11 @@ class NumberColumn:
 
     @classmethod
     def learn(
-        cls, series: pl.Series, format: NumberFormat = PLAIN, odd_words: _Words = (), min_count: int = 5
+        cls,
+        series: pl.Series,
+        format: NumberFormat = PLAIN,
+        odd_words: tuple[str, ...] = (),
+        min_count: int = 5,
     ) -> LearnedColumn:
         """Learn from nominal cells, of which at least one is a number."""
         values = _read(series, format)

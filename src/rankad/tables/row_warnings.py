@@ -12,8 +12,6 @@ from rankad._base.wording import counted
 from rankad.io.errors import shown
 from rankad.tables.encoded_columns import Column, NumberColumn
 
-__all__ = ["row_warnings"]
-
 _SUMS = re.compile(
     r"\W*(?:(?:grand|sub)[ -]?)?(?:totals?|totale|sums?|summe|gesamt(?:summe)?|insgesamt|somme|suma"
     r"|averages?|avg|means?|mittelwert|durchschnitt|moyenne|promedio)\W*",

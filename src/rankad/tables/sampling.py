@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from rankad._base.arrays import Floats, Ints
 
-__all__ = ["RowSample", "SampledRows"]
-
 
 class SampledRows(NamedTuple):
     """Rows of one schema, in the order of the table, with their row numbers from 0 and p-values."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, get_origin, get_type_hints
 
 from rankad._base.arrays import LARGEST
 from rankad.columns.formats import NumberFormat
@@ -12,10 +13,11 @@ from rankad.columns.missing_values import MissingMarker
 from rankad.columns.times import EPOCHS, EXCEL, ORDERS, PARTS, TimeFormat
 from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, NumberColumn, TimeColumn
 
-__all__ = ["Note", "read_columns", "read_count", "read_markers", "read_names", "read_notes"]
-
 # No encoder has more encoded columns than these, which would only fill the memory.
 _MOST_COLUMNS = 1_000_000
+_KINDS = {each.kind: each for each in (NumberColumn, CategoryColumn, TimeColumn, EmptyColumn)}
+# What columns of the old schema do not have.
+_NOT_OLD = frozenset({"format", "odd_words", "values", "wall", "any_word"})
 
 
 class Note(NamedTuple):
@@ -49,34 +51,27 @@ def read_count(name: str, stored: Any, least: int = 0) -> int:
 
 def read_notes(stored: Any) -> tuple[Note, ...]:
     """Return stored notes."""
-    notes = tuple(Note(**_object("a note", each, _NOTE)) for each in _list("notes", stored))
+    notes = tuple(_object("a note", each, Note) for each in _list("notes", stored))
     read_names("notes", [note.name for note in notes])
     return notes
 
 
 def read_markers(stored: Any) -> tuple[MissingMarker, ...]:
     """Return stored markers of missing values."""
-    return tuple(MissingMarker(**_object("missing", each, _MARKER)) for each in _list("missing", stored))
+    return tuple(_object("missing", each, MissingMarker) for each in _list("missing", stored))
 
 
 def _column(stored: Any, old: bool) -> Column:
-    name = _object("a column", stored, {"name": _TEXT})["name"]
+    name = _object("a column", stored, EmptyColumn).name
     kind, what = stored.get("kind"), f"column {name!r}"
-    if kind == EmptyColumn.kind:
-        return EmptyColumn(name)
-    if kind == NumberColumn.kind:
-        return NumberColumn(name, **_object(what, stored, _OLD_NUMBER_COLUMN if old else _NUMBER_COLUMN))
+    if not isinstance(kind, str) or kind not in _KINDS or (old and kind == TimeColumn.kind):
+        raise ValueError(f"{what} is of the kind {_shown(kind)}, which this rankad does not know.")
     # Older models have neither bare_dates nor edge.
-    if kind == TimeColumn.kind and not old:
-        return TimeColumn(name, **_object(what, {"bare_dates": True, **stored}, _TIME_COLUMN))
-    if kind == CategoryColumn.kind:
-        column = CategoryColumn(name, **_object(what, {"edge": 0.0, **stored}, _CATEGORY_COLUMN))
-        if column.boolean and not set(column.categories) <= {"true", "false", None}:
-            raise ValueError(
-                f"categories of {what} must be 'true' and 'false', got {_shown(column.categories)}."
-            )
-        return column
-    raise ValueError(f"{what} is of the kind {_shown(kind)}, which this rankad does not know.")
+    column: Column = _object(what, {"bare_dates": True, "edge": 0.0, **stored}, _KINDS[kind], old=old)
+    words = column.categories if isinstance(column, CategoryColumn) and column.boolean else ()
+    if not set(words) <= {"true", "false", None}:
+        raise ValueError(f"categories of {what} must be 'true' and 'false', got {_shown(words)}.")
+    return column
 
 
 class _Field(NamedTuple):
@@ -97,16 +92,27 @@ def _list(what: str, stored: Any) -> list[Any]:
     return list(_read(what, stored, _Field(lambda value: isinstance(value, list), "a list")))
 
 
-def _object(what: str, stored: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checked fields of an object; a format is a class with fields of its own."""
+def _object(what: str, stored: Any, kind: type, *, old: bool = False) -> Any:
+    """Return an object of a class with checked fields."""
     if not isinstance(stored, dict):
         raise ValueError(f"{what} must be stored as an object, got {_shown(stored)}.")
-    return {
-        name: _read(f"{name} of {what}", stored.get(name), field)
-        if isinstance(field, _Field)
-        else field[0](**_object(f"the {name} of {what}", stored.get(name), field[1]))
-        for name, field in fields.items()
-    }
+    made = {}
+    for name, annotation in _types_of(kind).items():
+        if old and name in _NOT_OLD:
+            continue
+        if annotation in (NumberFormat, TimeFormat):
+            made[name] = _object(f"the {name} of {what}", stored.get(name), annotation)
+        else:
+            field = _BY_NAME.get(name) or _BY_TYPE[annotation]
+            made[name] = _read(f"{name} of {what}", stored.get(name), field)
+    return kind(**made)
+
+
+@cache
+def _types_of(kind: type) -> dict[str, Any]:
+    """Return the types of the fields of a class, by name."""
+    hints = get_type_hints(kind)
+    return {name: annotation for name, annotation in hints.items() if get_origin(annotation) is not ClassVar}
 
 
 def _is_number(value: Any) -> bool:
@@ -150,49 +156,28 @@ _NUMBERS = _Field(
 )
 _TEXT = _Field(_is_text, "a text")
 _WORDS = _Field(lambda value: _distinct(value, _is_text), "a list of different texts", tuple)
-_OLD_NUMBER_COLUMN = {
-    "median": _NUMBER,
-    "center": _NUMBER,
-    "scale": _Field(lambda value: _is_number(value) and value > 0, "a number above zero", float),
-    "missing": _FLAG,
-    "constant": _FLAG,
+# A field is checked by its type ...
+_BY_TYPE: dict[Any, _Field] = {
+    str: _TEXT,
+    bool: _FLAG,
+    int: _count(0),
+    float: _NUMBER,
+    tuple[str, ...]: _WORDS,
+    tuple[float, ...]: _NUMBERS,
 }
-_NUMBER_FORMAT = {
+# ... or by its name, where not every value of its type is allowed.
+_BY_NAME = {
+    "scale": _Field(lambda value: _is_number(value) and value > 0, "a number above zero", float),
     "decimal": _one_of(".", ","),
     "thousands": _one_of("", ".", ",", "'", " ", "_"),
-    "unit": _TEXT,
-    "bare": _FLAG,
-    "accounting": _FLAG,
-}
-_NUMBER_COLUMN = _OLD_NUMBER_COLUMN | {
-    "format": (NumberFormat, _NUMBER_FORMAT),
-    "odd_words": _WORDS,
-    "values": _NUMBERS,
     "wall": _one_of("", "positive", "not negative"),
-    "any_word": _FLAG,
-}
-_TIME_COLUMN = {
     "parts": _some_of(*PARTS),
-    "missing": _FLAG,
-    "format": (TimeFormat, {"orders": _some_of(*ORDERS), "epoch": _one_of("", *EPOCHS, EXCEL)}),
-    "odd_words": _WORDS,
-    "any_word": _FLAG,
-    "bare_dates": _FLAG,
-}
-_CATEGORY_COLUMN = {
+    "orders": _some_of(*ORDERS),
+    "epoch": _one_of("", *EPOCHS, EXCEL),
     "categories": _Field(_is_categories, "a list of different texts", tuple),
-    "n_other": _count(0),
-    "boolean": _FLAG,
     "edge": _Field(lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1", float),
-}
-_NOTE = {
-    "name": _TEXT,
     "kind": _one_of("number", "category", "time", "id", "text", "empty"),
     "sure": _one_of("sure", "likely", "unsure"),
-    "why": _TEXT,
-    "doubt": _TEXT,
-}
-_MARKER = {
     "column": _Field(lambda value: value is None or _is_text(value), "a text or null"),
     "value": _Field(lambda value: _is_text(value) and value != "", "a text that is not empty"),
 }

@@ -27,8 +27,6 @@ from rankad.tables.strange_cells import (
     strange_cells,
 )
 
-__all__ = ["TimeColumn"]
-
 _TURN = 2 * math.pi
 
 

@@ -6,6 +6,7 @@ are numbered like the findings in the documentation.
 
 from __future__ import annotations
 
+from rankad.experiments.cells import Settings
 from rankad.experiments.datasets import SPECS, load
 from rankad.experiments.findings import (
     bayes,
@@ -22,9 +23,6 @@ from rankad.experiments.findings import (
 from rankad.experiments.findings.finding import NAME
 from rankad.experiments.pictures import save
 from rankad.experiments.results import write_results
-from rankad.experiments.settings import Settings
-
-__all__ = ["FINDINGS", "run"]
 
 FINDINGS = (sign, ties, far_field, false_alarms, support, features, readings, tail, bayes, pair_weight)
 # Only needed for drawing, or known from the finding itself.

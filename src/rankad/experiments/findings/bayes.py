@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, THIRD, Record, Report
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import UNIFORM_BOX, Mixture
 from rankad.experiments.table1 import PAPER, READINGS
 from rankad.experiments.table1 import measure as one_run
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-09"
 

@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from rankad import RankAD
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, Record, Report, Series
 from rankad.experiments.measures import MISS, false_alarm_band, one_thread
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.stages.calibration import Calibration
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-04"
 

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from rankad import KLPE, RankAD
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, PLAIN_C, THIRD, Record, Report, Series
-from rankad.experiments.measures import fitted_auc, one_thread
+from rankad.experiments.measures import fitted_auc, one_thread, select_on_few
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.experiments.synthetic import PRINTED
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-03"
 
@@ -38,16 +35,10 @@ def measure(
     split = finding.real_split(dataset, data, seed, n, n_test)
     if method == KLPE_20:
         return {"auc": fitted_auc(KLPE(n_neighbors=20, scaling=None, n_jobs=1), split)}
-    published = partial(RankAD.as_published, far_field=method == WITH, random_state=seed, n_jobs=1)
-    bandwidths = [f"{multiple!r} D_K" for multiple in MULTIPLES]
+    published = RankAD.as_published(far_field=method == WITH, random_state=seed, n_jobs=1)
     with one_thread():
-        trial = published(bandwidth=bandwidths, C=C).fit(split.train[:n_select])
-    assert trial.selection_ is not None
-    chosen = bandwidths[trial.selection_.best // len(C)]
-    # C multiplies a sum over pairs, whose number grows with the square of the rows.
-    carried = trial.C_ * (n_select / n) ** 2
-    area = fitted_auc(published(bandwidth=chosen, C=carried), split)
-    return {"auc": area, "bandwidth": chosen, "C": carried}
+        chosen = select_on_few(published, split.train, n_select, MULTIPLES, C)
+    return {"auc": fitted_auc(published.set_params(**chosen), split), **chosen}
 
 
 def measure_ray(n: int, seed: int) -> dict[str, Any]:

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rankad import KLPE, RankAD
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, THIRD, Record, Report, Series
 from rankad.experiments.measures import fitted_auc
 from rankad.experiments.results import Table, mean
-from rankad.experiments.settings import Settings
 from rankad.experiments.table3 import paper_auc
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-06"
 

@@ -12,18 +12,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS, Split, draw, load
 from rankad.experiments.pictures import new_figure
 from rankad.experiments.results import Table, mean
-from rankad.experiments.settings import Settings
-from rankad.experiments.synthetic import UNIFORM_BOX, Mixture
-
-__all__ = [
-    "LITERAL", "NAME", "OURS", "PLAIN_C", "THIRD", "Record", "Report", "Series", "averages", "caption",
-    "draw_dots", "find", "finding_cells", "mixture_split", "new_panels", "note", "quick_note", "real_split",
-    "titles", "unique", "without",
-]  # fmt: skip
 
 NAME = "findings"
 Record = Mapping[str, Any]
@@ -98,14 +90,6 @@ def real_split(name: str, data: Path | None, seed: int, n_train: int, n_test: in
     """Draw nominal rows to train on, and at most `n_test` of each kind to test on."""
     size = {"n_train": n_train, "max_nominal": n_test, "max_anomalous": n_test}
     return draw(load(name, data), seed, size)
-
-
-def mixture_split(mixture: Mixture, seed: int, n_train: int, n_test: int) -> Split:
-    """Draw rows of a mixture to train on, and as many nominal as uniform ones to test on."""
-    rng = np.random.default_rng(seed)
-    train, nominal = mixture.sample(n_train, rng), mixture.sample(n_test, rng)
-    anomalous = rng.uniform(*UNIFORM_BOX, size=nominal.shape)
-    return Split(train, np.vstack([nominal, anomalous]), np.repeat([True, False], n_test))
 
 
 # ----------------------------------------------------------------------------------------------- the pictures

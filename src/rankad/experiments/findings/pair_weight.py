@@ -8,18 +8,15 @@ from typing import Any, NamedTuple
 
 from rankad import KLPE, RankAD
 from rankad._base.arrays import Floats, Ints
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import THIRD, Record, Report
 from rankad.experiments.measures import one_thread
 from rankad.experiments.pictures import COLOURS
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
-from rankad.experiments.synthetic import PRINTED
+from rankad.experiments.synthetic import PRINTED, mixture_split
 from rankad.stages.levels import count_pairs, disagreement, quantize, resolve_cuts
 from rankad.stages.selection import PAPER_C
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-10"
 
@@ -39,7 +36,7 @@ class Fresh(NamedTuple):
 @lru_cache(maxsize=1)
 def draw(seed: int, n: int, n_test: int) -> Fresh:
     """Draw the rows that all cells share."""
-    split = finding.mixture_split(PRINTED, seed, n, n_test)
+    split = mixture_split(PRINTED, seed, n, n_test, n_test)
     rows = split.test[split.nominal]
     ranks = KLPE(n_neighbors=20, scaling=None, n_jobs=1).fit(split.train).p_values(rows)
     return Fresh(split.train, rows, quantize(ranks, resolve_cuts(3)))

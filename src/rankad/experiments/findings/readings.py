@@ -10,17 +10,14 @@ from typing import Any
 from scipy.stats import spearmanr
 
 from rankad import KLPE
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, THIRD, Record, Report, Series
 from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import COLOURS
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.experiments.table3 import paper_auc
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-07"
 

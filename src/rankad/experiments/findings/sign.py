@@ -9,16 +9,13 @@ import numpy as np
 
 from rankad import RankAD
 from rankad._base.arrays import Floats
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, Record, Report
 from rankad.experiments.measures import auc, one_thread
 from rankad.experiments.pictures import percent
 from rankad.experiments.results import Table, mean
-from rankad.experiments.settings import Settings
-from rankad.experiments.synthetic import PRINTED
-
-__all__ = ["NAME", "cells", "report"]
+from rankad.experiments.synthetic import PRINTED, mixture_split
 
 NAME = "finding-01"
 
@@ -43,7 +40,7 @@ def literal_ranks(scores: Floats, nominal: Floats) -> Floats:
 
 def measure(seed: int, n_train: int, n_test: int) -> dict[str, Any]:
     """Count the same scores of one fitted detector both ways."""
-    split = finding.mixture_split(PRINTED, seed, n_train, n_test)
+    split = mixture_split(PRINTED, seed, n_train, n_test, n_test)
     with one_thread():
         detector = RankAD(random_state=seed, n_jobs=1).fit(split.train)
         scores = detector.score_samples(split.test)

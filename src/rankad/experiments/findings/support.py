@@ -13,17 +13,14 @@ from numpy.typing import ArrayLike
 
 from rankad import RankAD
 from rankad._base.arrays import Floats
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.datasets import SPECS
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import OURS, PLAIN_C, THIRD, Record, Report
 from rankad.experiments.measures import fitted_auc, one_thread
 from rankad.experiments.pictures import COLOURS
 from rankad.experiments.results import Table
-from rankad.experiments.settings import Settings
 from rankad.stages.pairloss import PairLoss
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-05"
 

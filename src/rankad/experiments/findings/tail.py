@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rankad.experiments import level_sets
-from rankad.experiments.cells import Cell
+from rankad.experiments.cells import Cell, Settings
 from rankad.experiments.findings import finding
 from rankad.experiments.findings.finding import LITERAL, OURS, THIRD, Record, Report
-from rankad.experiments.level_sets import ALPHAS, DEFAULT, KLPE_20, THREE_LEVELS, Job, Panel
+from rankad.experiments.level_sets import ALPHAS, DEFAULT, KLPE_20, THREE_LEVELS, Job
 from rankad.experiments.pictures import new_figure, percent
-from rankad.experiments.settings import Settings
-
-__all__ = ["NAME", "cells", "report"]
 
 NAME = "finding-08"
 
@@ -40,9 +37,8 @@ def report(records: Sequence[Record], settings: Settings) -> Report:
     title = "Finding 8: three uniform levels leave the tail, where alarms are, unordered"
     figure = new_figure(title, (13.5, 4.9))
     for i, record in enumerate(record for record in records if record["drawn"]):
-        job = Job.of(record)
-        panel = Panel(job, record, _TITLES[job.method])
-        level_sets.draw_panel(figure.add_subplot(1, 3, i + 1), panel, _VIEW)
+        axes = figure.add_subplot(1, 3, i + 1)
+        level_sets.draw_panel(axes, _TITLES[record["method"]], record, _VIEW)
     axes = figure.add_subplot(1, 3, 3)
     axes.spines[["top", "right"]].set_visible(False)
     at = range(len(ALPHAS))

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.reproduction_page import MADE_WITH, main, read_tables, refresh, refresh_page
 from rankad.experiments.findings import FINDINGS
-from rankad.experiments.page import MADE_WITH, main, read_tables, refresh, refresh_page
 from rankad.experiments.reproduce import EXPERIMENTS
 from rankad.experiments.results import Table, write_results
 from rankad.stages.levels import TAIL_CUTS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "reproduction.md"
 NAMES = [
     MADE_WITH,

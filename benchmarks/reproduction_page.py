@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,14 @@ from rankad.experiments.cells import write_atomically
 from rankad.experiments.reproduce import EXPERIMENTS
 from rankad.experiments.results import Table
 
-__all__ = ["MADE_WITH", "main", "read_tables", "refresh", "refresh_page"]
-
 MADE_WITH = "made-with"
-_MARKER = re.compile(r"^<!-- (?P<name>[a-z0-9-]+) (?P<which>begin|end) -->$", re.MULTILINE)
+_MARKER = re.compile(r"^<!-- ([a-z0-9-]+) (?:begin|end) -->$", re.MULTILINE)
+# No other marker stands between the two of a pair.
+_PAIR = re.compile(
+    r"^(<!-- (?P<name>[a-z0-9-]+) begin -->\n)(?:(?!<!-- [a-z0-9-]+ (?:begin|end) -->$).*\n)*?"
+    r"(<!-- (?P=name) end -->)$",
+    re.MULTILINE,
+)
 
 
 def read_tables(results: Path) -> dict[str, str]:
@@ -69,15 +72,12 @@ def refresh(text: str, tables: dict[str, str]) -> str:
     <!-- sums end -->
     After.
     """
-    marks = list(_MARKER.finditer(text))
-    for begin, end in zip_longest(marks[::2], marks[1::2]):
-        kinds = begin["which"], end and end["which"]
-        if kinds != ("begin", "end") or begin["name"] != end["name"]:
-            raise ValueError(
-                f"{begin[0]!r} does not open a pair; close it with '<!-- {begin['name']} end -->' before the "
-                "next marker."
-            )
-    names = [mark["name"] for mark in marks[::2]]
+    if alone := _MARKER.search(_PAIR.sub("", text)):
+        raise ValueError(
+            f"{alone[0]!r} does not open a pair; close it with '<!-- {alone[1]} end -->' before the next "
+            "marker."
+        )
+    names = [pair["name"] for pair in _PAIR.finditer(text)]
     for name in tables:
         if names.count(name) != 1:
             raise ValueError(
@@ -90,11 +90,7 @@ def refresh(text: str, tables: dict[str, str]) -> str:
                 f"The page has markers for {name!r}, but no result is called that; remove them or choose one "
                 f"of {', '.join(sorted(tables))}."
             )
-    parts, done = [], 0
-    for begin, end in zip(marks[::2], marks[1::2], strict=True):
-        parts += [text[done : begin.end()], f"\n\n{tables[begin['name']]}\n\n"]
-        done = end.start()
-    return "".join([*parts, text[done:]])
+    return _PAIR.sub(lambda pair: f"{pair[1]}\n{tables[pair['name']]}\n\n{pair[3]}", text)
 
 
 def refresh_page(page: Path, results: Path) -> None:
@@ -106,11 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Refresh the tables of a page from a folder of results."""
     given = [Path(each) for each in (sys.argv[1:] if arguments is None else arguments)]
     if len(given) != 2:
-        sys.exit("usage: python -m rankad.experiments.page PAGE.md RESULTS")
+        sys.exit("usage: python -m benchmarks.reproduction_page PAGE.md RESULTS")
     try:
         refresh_page(*given)
     except (OSError, ValueError) as error:
-        sys.exit(f"rankad.experiments.page: {error}")
+        sys.exit(f"benchmarks.reproduction_page: {error}")
 
 
 if __name__ == "__main__":
