@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -133,7 +134,7 @@ def fit_table(
     fitted: TableDetector = clone(detector)
     n, numbering = count_rows(partitions, Layout(columns, number=number))
     share = min(1.0, max_rows / max(n, 1))
-    parts = dict(partitions.map(_TakeBatches(numbering, columns, share)))
+    parts = dict(partitions.map(partial(_take_batches, numbering, columns, share)))
     batches = [batch for at in sorted(parts) for batch in parts[at]]
     if not batches:
         raise ValueError("a detector needs rows to learn from, but all partitions are empty.")
@@ -142,42 +143,35 @@ def fit_table(
         table = table.sort_by(number).drop_columns([number])
     fitted.fit(table)
     if share < 1:
-        others = dict(partitions.map(_ScoreOtherBatches(numbering, columns, share, fitted)))
+        others = dict(partitions.map(partial(_score_unsampled, numbering, columns, share, fitted)))
         scores = np.concatenate([others[at] for at in sorted(others)])
         fitted._compare_with(Calibration.from_scores(scores, "split"), fresh=True)
     return fitted
 
 
-@dataclass(frozen=True)
-class _TakeBatches:
+def _take_batches(
+    numbering: Numbering, columns: tuple[str, ...], share: float, partition: int, blocks: Iterable[Block]
+) -> list[pa.RecordBatch]:
     """Return the sampled rows of a partition as record batches of some columns, in this order."""
-
-    numbering: Numbering
-    columns: tuple[str, ...]
-    share: float
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> list[pa.RecordBatch]:
-        number = self.numbering.layout.number
-        names = [*self.columns, *([] if number is None else [number])]
-        return [
-            block.select(names).filter(pa.array(is_sampled(here, self.share)))
-            for here, block in self.numbering.blocks(partition, blocks)
-        ]
+    number = numbering.layout.number
+    names = [*columns, *([] if number is None else [number])]
+    return [
+        block.select(names).filter(pa.array(is_sampled(here, share)))
+        for here, block in numbering.blocks(partition, blocks)
+    ]
 
 
-@dataclass(frozen=True)
-class _ScoreOtherBatches:
+def _score_unsampled(
+    numbering: Numbering,
+    columns: tuple[str, ...],
+    share: float,
+    detector: TableDetector,
+    partition: int,
+    blocks: Iterable[Block],
+) -> Floats:
     """Score the rows of a partition that are not in the sample."""
-
-    numbering: Numbering
-    columns: tuple[str, ...]
-    share: float
-    detector: TableDetector
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> Floats:
-        scores = [np.empty(0)]
-        for here, block in self.numbering.blocks(partition, blocks):
-            others = ~is_sampled(here, self.share)
-            batch = block.select(list(self.columns)).filter(pa.array(others))
-            scores.append(np.asarray(self.detector.score_samples(pa.table(batch))))
-        return np.concatenate(scores)
+    scores = [np.empty(0)]
+    for here, block in numbering.blocks(partition, blocks):
+        batch = block.select(list(columns)).filter(pa.array(~is_sampled(here, share)))
+        scores.append(np.asarray(detector.score_samples(pa.table(batch))))
+    return np.concatenate(scores)
