@@ -102,12 +102,7 @@ def fit_rank_ad(
 
 
 def fit_table(
-    detector: TableDetector,
-    partitions: Partitions,
-    *,
-    columns: tuple[str, ...],
-    number: str | None = None,
-    max_rows: int = MAX_TABLE_ROWS,
+    detector: TableDetector, partitions: Partitions, layout: Layout, *, max_rows: int = MAX_TABLE_ROWS
 ) -> TableDetector:
     """Fit a copy of a detector of tables on rows in partitions.
 
@@ -121,9 +116,8 @@ def fit_table(
         Its parameters; it is not changed.
     partitions : Partitions
         Of Arrow record batches.
-    columns : tuple of str
-    number : str, optional
-        A column of row numbers, which is not learned from.
+    layout : Layout
+        The columns of the table, and the one of row numbers, which is not learned from.
     max_rows : int
 
     Returns
@@ -132,29 +126,29 @@ def fit_table(
         An ordinary detector.
     """
     fitted: TableDetector = clone(detector)
-    n, numbering = count_rows(partitions, Layout(columns, number=number))
+    n, numbering = count_rows(partitions, layout)
     share = min(1.0, max_rows / max(n, 1))
-    parts = dict(partitions.map(partial(_take_batches, numbering, columns, share)))
+    parts = dict(partitions.map(partial(_take_batches, numbering, share)))
     batches = [batch for at in sorted(parts) for batch in parts[at]]
     if not batches:
         raise ValueError("a detector needs rows to learn from, but all partitions are empty.")
     table = pa.concat_tables([pa.table(batch) for batch in batches], promote_options="permissive")
-    if number is not None:
-        table = table.sort_by(number).drop_columns([number])
+    if layout.number is not None:
+        table = table.sort_by(layout.number).drop_columns([layout.number])
     fitted.fit(table)
     if share < 1:
-        others = dict(partitions.map(partial(_score_unsampled, numbering, columns, share, fitted)))
+        others = dict(partitions.map(partial(_score_unsampled, numbering, share, fitted)))
         scores = np.concatenate([others[at] for at in sorted(others)])
         fitted._compare_with(Calibration.from_scores(scores, "split"), fresh=True)
     return fitted
 
 
 def _take_batches(
-    numbering: Numbering, columns: tuple[str, ...], share: float, partition: int, blocks: Iterable[Block]
+    numbering: Numbering, share: float, partition: int, blocks: Iterable[Block]
 ) -> list[pa.RecordBatch]:
-    """Return the sampled rows of a partition as record batches of some columns, in this order."""
-    number = numbering.layout.number
-    names = [*columns, *([] if number is None else [number])]
+    """Return the sampled rows of a partition as record batches of the layout's columns."""
+    layout = numbering.layout
+    names = [*(layout.columns or ()), *([] if layout.number is None else [layout.number])]
     return [
         block.select(names).filter(pa.array(is_sampled(here, share)))
         for here, block in numbering.blocks(partition, blocks)
@@ -162,16 +156,11 @@ def _take_batches(
 
 
 def _score_unsampled(
-    numbering: Numbering,
-    columns: tuple[str, ...],
-    share: float,
-    detector: TableDetector,
-    partition: int,
-    blocks: Iterable[Block],
+    numbering: Numbering, share: float, detector: TableDetector, partition: int, blocks: Iterable[Block]
 ) -> Floats:
     """Score the rows of a partition that are not in the sample."""
     scores = [np.empty(0)]
     for here, block in numbering.blocks(partition, blocks):
-        batch = block.select(list(columns)).filter(pa.array(~is_sampled(here, share)))
+        batch = block.select(list(numbering.layout.columns or ())).filter(pa.array(~is_sampled(here, share)))
         scores.append(np.asarray(detector.score_samples(pa.table(batch))))
     return np.concatenate(scores)

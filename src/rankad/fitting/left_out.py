@@ -9,7 +9,6 @@ import numpy as np
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.progress import Progress
-from rankad._base.threads import cached_property
 from rankad.fitting import sizes
 from rankad.fitting.parts import ALIKE_UNITS, MixturePlan, near_left_out, within_range
 from rankad.fitting.ranker import KnownNeighbors, PreparedRows
@@ -19,7 +18,6 @@ from rankad.scorers.farfield import ColumnRanges
 from rankad.scorers.kernel import KernelScorer
 from rankad.scorers.mixture import GaussianMixture
 from rankad.scorers.nearfield import NearField
-from rankad.stages.neighbors import Neighbors, nearest_neighbors
 from rankad.stages.scaling import fit_scaling
 
 __all__ = ["KernelLeftOut", "LeftOut"]
@@ -43,14 +41,6 @@ class LeftOut:
     chosen: Chosen
     kernel: KernelScorer
 
-    @cached_property
-    def neighbors(self) -> Neighbors:
-        """The neighbours of all training rows, from which fits that leave rows out take theirs."""
-        rows = self.chosen.view.rows
-        # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
-        many = min(sizes.KNOWN_NEIGHBORS * self.task.recipe.k, len(rows) - 1)
-        return nearest_neighbors(rows, many, n_jobs=self.task.plan.n_jobs)
-
     def by_kernel(self) -> KernelLeftOut:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
@@ -59,8 +49,8 @@ class LeftOut:
         in which the bandwidths are alike, they also share the unit of distances to landmarks, so that equally
         far is equally far in every fold.
         """
-        task, kernel, known = self.task, self.kernel, self.neighbors
-        view, rows = self.chosen.view, task.rows
+        task, kernel, whole, rows = self.task, self.kernel, self.chosen.prepared, self.task.rows
+        neighbors, scale = whole.neighbors, whole.scaling.scale
         # Rows of large folds might have fewer than K others in a half.
         few = task.plan.fuses and not task.cross_fits and sizes.UNIT_FOLDS * task.recipe.k < len(rows)
         parts = task.deal(sizes.UNIT_FOLDS if few else sizes.CALIBRATION_FOLDS)
@@ -73,17 +63,17 @@ class LeftOut:
                 rows[kept],
                 task.recipe.for_share(1 - len(held) / len(rows)),
                 task.train_seed,
-                view.name,
-                KnownNeighbors(known, view.scaling.scale, kept),
+                whole.scaling_name,
+                KnownNeighbors(neighbors, scale, kept),
             )
             # In rows of many small clusters, D_K jumps with any row left out.
-            alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= ALIKE_UNITS
+            alike = np.abs(np.log(prepared.scaling.scale / scale)).max() <= ALIKE_UNITS
             sigma = self.chosen.sigma if alike else self.chosen.bandwidth.sigma(prepared.unit)
             scorer, solution = prepared.solve(sigma, [self.chosen.weight], task.scratch)[0]
+            # In the precision in which new rows will be scored.
+            scorer = replace(scorer.in_units(*prepared.scaling), single=kernel.single)
             # With very many columns, this is several copies of the rows.
             del prepared
-            # In the precision in which new rows will be scored.
-            scorer = replace(scorer, single=kernel.single)
             scores = replace(scorer, far_field=False).score(rows[held])
             if task.plan.far_field:
                 unlike = np.abs(np.log(scorer.widths / kernel.widths)) > ALIKE_UNITS

@@ -77,7 +77,10 @@ def fit_model(
     task, in_sample = FitTask.of(plan, rows, entropy, any_seed=any_seed), plan.calibration == "in-sample"
     chosen = choose(task)
     ranges = ColumnRanges.of(task.rows)
-    kernel = _in_units_of_rows(chosen, ranges)
+    prepared, solution = chosen.prepared, chosen.ranker.solution
+    kernel = chosen.ranker.scorer.in_units(*prepared.scaling)
+    if plan.far_field:
+        kernel = replace(kernel, limits=ranges.limits)
     # The theorem for in-sample ranks is about g itself, not about g rounded.
     kernel = kernel if in_sample else kernel.quickest()
     left_out = LeftOut(task, chosen, kernel)
@@ -98,18 +101,17 @@ def fit_model(
         own = scorer.score(task.rows, n_jobs=plan.n_jobs)
         if task.cross_fits:
             assert scoring.left_out is not None
-            own, doubt = _cross_fitted(task, chosen, scoring, own, left_out.neighbors)
+            own, doubt = _cross_fitted(task, chosen, scoring, own)
         calibrating.append(own)
     # No copy of scores that may be very many.
     scores = calibrating[0] if len(calibrating) == 1 else np.concatenate(calibrating)
     kind: Kind = "in-sample" if in_sample else "cross-fit" if task.cross_fits else "split"
     relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
     fixed = task.scalings == (None,) and not relative and not plan.far_field
-    solution, prepared = chosen.ranker.solution, chosen.view.prepared
     model = RankModel(
         scorer=scorer,
         calibration=Calibration.from_scores(scores, kind),
-        scaling=chosen.view.scaling,
+        scaling=prepared.scaling,
         ranges=ranges,
         n_neighbors=task.recipe.k,
         bandwidth=chosen.sigma,
@@ -133,17 +135,6 @@ def fit_model(
         return Fitted(model, np.empty(0, dtype=np.int64), scoring.left_out, doubt)
     which = np.concatenate([free, task.drawn.training])[: scores.size]
     return Fitted(model, which[np.argsort(scores, kind="stable")], scoring.left_out, doubt)
-
-
-def _in_units_of_rows(chosen: Chosen, ranges: ColumnRanges) -> KernelScorer:
-    """Return the scorer of scaled rows as one of rows as they come, that knows their ranges."""
-    scorer, scaling = chosen.ranker.scorer, chosen.view.scaling
-    return replace(
-        scorer,
-        landmarks=scorer.landmarks * scaling.scale + scaling.center,
-        widths=scorer.widths * scaling.scale,
-        limits=ranges.limits if scorer.far_field else None,
-    )
 
 
 def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
@@ -187,9 +178,7 @@ def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
     return _Scoring(scorer, fused if reference is None else None, converged)
 
 
-def _cross_fitted(
-    task: FitTask, chosen: Chosen, scoring: _Scoring, own: Floats, neighbors: Neighbors
-) -> tuple[Floats, str | None]:
+def _cross_fitted(task: FitTask, chosen: Chosen, scoring: _Scoring, own: Floats) -> tuple[Floats, str | None]:
     """Return the scores that training rows calibrate with, and why they cannot be trusted, if so.
 
     Rows that a score cannot tell from others form a plateau, where left-out scores differ by next to nothing.
@@ -198,7 +187,7 @@ def _cross_fitted(
     final score.
     """
     assert scoring.left_out is not None
-    said, n_parts = scoring.left_out, scoring.scorer.n_parts
+    said, n_parts, neighbors = scoring.left_out, scoring.scorer.n_parts, chosen.prepared.neighbors
     capped = neighbors.distances[:, 0] <= _INDISTINCT * chosen.sigma
     if n_parts > 1:
         capped |= said - own <= _NEARLY_THE_SAME

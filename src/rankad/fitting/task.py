@@ -104,7 +104,7 @@ class FitTask:
     def is_very_wide(self) -> bool:
         """Whether columns are so many that selecting takes long, and more memory than all else."""
         n, d = self.rows.shape
-        return d > max(sizes.VERY_WIDE, 2 * n) and self.plan.n_trials > 1 and self.reference is None
+        return d > max(sizes.VERY_WIDE, 2 * n) and self.reference is None
 
     @property
     def can_be_split(self) -> bool:

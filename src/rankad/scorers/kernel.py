@@ -133,6 +133,10 @@ class KernelScorer:
         off = max(single.rounding, of_distances)
         return single if off <= _GOOD_ENOUGH * own.std() else double
 
+    def in_units(self, center: Floats, scale: Floats) -> KernelScorer:
+        """Return the scorer of rows ``center + scale * x``, where this one is of rows x."""
+        return replace(self, landmarks=self.landmarks * scale + center, widths=self.widths * scale)
+
     @cached_property
     def _layout(self) -> _Layout:
         dtype = np.float32 if self.single else np.float64
