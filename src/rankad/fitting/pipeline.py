@@ -11,7 +11,6 @@ from rankad._base.arrays import LARGEST, Floats, Ints
 from rankad.fitting import sizes
 from rankad.fitting.doubt import few_different, few_places, is_in_doubt
 from rankad.fitting.left_out import LeftOut
-from rankad.fitting.parts import MixturePlan, near_unit
 from rankad.fitting.plan import Plan
 from rankad.fitting.selecting import Chosen, choose
 from rankad.fitting.task import FitTask, RowSource
@@ -19,7 +18,8 @@ from rankad.model import RankModel
 from rankad.scorers.farfield import ColumnRanges
 from rankad.scorers.fusion import FusedScorer, Units, fuse, units_of
 from rankad.scorers.kernel import KernelScorer
-from rankad.scorers.nearfield import NearField
+from rankad.scorers.mixture import MixturePlan
+from rankad.scorers.nearfield import NearField, near_unit
 from rankad.stages.calibration import Calibration, Kind
 from rankad.stages.neighbors import Neighbors
 
