@@ -215,7 +215,7 @@ def test_blocks_are_scored_with_their_columns_kept(local, rows, new):
     named = RankAD(**PARAMS).fit(pl.DataFrame(rows, schema=list(NAMES)))
     shared = SharedDetector(named)
     sent = pickle.dumps(shared)
-    assert pickle.loads(sent).get() is pickle.loads(sent).get()
+    assert pickle.loads(sent).detector is pickle.loads(sent).detector
     batch = batch_of(new, ("z", "y", "x"), np.arange(len(new)))
     (scored,) = score_blocks(shared, iter([batch]), Layout(NAMES), ("p", "s", "a"))
     assert scored.schema.names == ["z", "y", "x", "number", "p", "s", "a"]

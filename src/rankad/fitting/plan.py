@@ -72,10 +72,11 @@ class Plan(NamedTuple):
             )
         check_choice("selection", detector.selection, ("contrast", "shuffled", "disagreement"))
         check_choice("calibration", detector.calibration, ("cross-fit", "split", "in-sample"))
+        check_choice("scaling", detector.scaling, ("auto", *AUTO_SCALINGS))
         check_run(detector.random_state, detector.n_jobs)
         landmark_method, n_landmarks = _resolve_landmarks(detector.landmarks)
         return cls(
-            scalings=_resolve_scalings(detector.scaling),
+            scalings=AUTO_SCALINGS if detector.scaling == "auto" else (detector.scaling,),
             k=resolve_neighbors(detector.n_neighbors),
             cuts=resolve_cuts(detector.n_levels),
             bandwidths=resolve_bandwidths(detector.bandwidth),
@@ -124,12 +125,6 @@ def _is_sequence(value: Any) -> bool:
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
-
-
-def _resolve_scalings(given: Any) -> tuple[str | None, ...]:
-    """Read `scaling`: the candidates."""
-    check_choice("scaling", given, ("auto", *AUTO_SCALINGS))
-    return AUTO_SCALINGS if given == "auto" else (given,)
 
 
 def resolve_bandwidths(given: Any) -> list[Bandwidth]:

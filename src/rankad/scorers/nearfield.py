@@ -53,13 +53,7 @@ class NearField:
 
     @classmethod
     def of(cls, rows: Floats, unit: Floats) -> NearField:
-        """Choose which of some nominal rows are the hubs.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (m, d)
-        unit : ndarray of shape (d,)
-        """
+        """Choose which of some nominal rows are the hubs; `unit` is that of each column."""
         kept, n_distinct = _few_copies(rows, NEAR)
         # Comparing with so many hubs takes about as long as with the rows about a few of them.
         cell = max(_CELL, _CELL_A_COLUMN * rows.shape[1])
