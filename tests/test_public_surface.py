@@ -1,7 +1,10 @@
 """What the package exports, what importing it brings along, and what it ships."""
 
+import doctest
 import importlib.metadata
 import importlib.resources
+import inspect
+import re
 import subprocess
 import sys
 
@@ -56,6 +59,37 @@ def test_every_public_class_has_documentation_of_its_own(name):
     documented = getattr(rankad, name).__doc__
     assert documented
     assert "Parameters" in documented or "Attributes" in documented
+
+
+def examples_of(documented):
+    """Return the code of the examples in a docstring."""
+    return "\n".join(example.source for example in doctest.DocTestParser().get_examples(documented or ""))
+
+
+def methods_of(cls):
+    """Yield the public methods and properties of a class that rankad wrote, with their docstrings."""
+    for name in (name for name in dir(cls) if not name.startswith("_")):
+        raw = inspect.getattr_static(cls, name)
+        written = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", raw)
+        if inspect.isfunction(written) and written.__module__.startswith("rankad.") and written.__doc__:
+            yield name, written.__doc__
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if not name.startswith("_")])
+def test_every_public_name_has_an_example(name):
+    """Doctest runs them; one of a method may stand in its docstring or in that of its class."""
+    public = getattr(rankad, name)
+    assert examples_of(public.__doc__)
+    if inspect.isclass(public):
+        ours = [cls for cls in public.__mro__ if cls.__module__.startswith("rankad.")]
+        of_class = "\n".join(examples_of(cls.__doc__) for cls in ours)
+        shown = set(re.findall(r"\.(\w+)", of_class))
+        without = [
+            method
+            for method, documented in methods_of(public)
+            if method not in shown and not examples_of(documented)
+        ]
+        assert not without
 
 
 def test_the_version_is_that_of_the_distribution():

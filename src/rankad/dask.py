@@ -228,8 +228,14 @@ class RankAD(_DaskDetector):
     >>> import dask.array as da
     >>> rows = da.random.default_rng(0).normal(size=(400, 2), chunks=(100, 2))
     >>> detector = RankAD(alpha=0.05).fit(rows)
-    >>> detector.predict(da.from_array(np.array([[0.0, 0.0], [9.0, 9.0]]))).compute()
+    >>> new = da.from_array(np.array([[0.0, 0.0], [9.0, 9.0]]))
+    >>> detector.predict(new).compute()
     array([ 1, -1])
+    >>> detector.p_values(new).compute() <= 0.05
+    array([False,  True])
+    >>> local = detector.to_local()
+    >>> bool((detector.score_samples(new).compute() == local.score_samples(new.compute())).all())
+    True
     """
 
     _local = rankad.detectors.RankAD
@@ -267,6 +273,17 @@ class TableDetector(_DaskDetector):
     ----------
     detector_ : rankad.TableDetector
         The fitted detector; `to_local` returns it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame(
+    ...     {"size": np.random.default_rng(0).normal(size=400), "mode": ["eco", "full"] * 200}
+    ... )
+    >>> frame = dask.dataframe.from_pandas(table, npartitions=3)
+    >>> scored = TableDetector(alpha=0.05).fit(frame).score_frame(frame)
+    >>> list(scored.columns)
+    ['size', 'mode', 'p_value', 'score', 'alarm']
     """
 
     _local = rankad.detectors.table.TableDetector

@@ -129,6 +129,8 @@ class RankAD(CalibratedDetector):
     array([ 1, -1])
     >>> detector.p_values([[6.0, 6.0]]).round(4)
     array([0.0033])
+    >>> detector.landmarks_.shape, detector.coefficients_.shape
+    ((250, 2), (250,))
     """
 
     def __init__(
@@ -179,6 +181,11 @@ class RankAD(CalibratedDetector):
         ----------
         **overrides
             Parameters of `RankAD` to set otherwise.
+
+        Examples
+        --------
+        >>> RankAD.as_published(alpha=0.1).calibration
+        'in-sample'
         """
         published: dict[str, Any] = dict(n_neighbors=20, n_levels=3, bandwidth="paper", C="paper")
         published |= dict(landmarks="all", selection="disagreement", calibration="in-sample", scaling=None)
@@ -210,6 +217,13 @@ class RankAD(CalibratedDetector):
 
         With trim=0 the detector is not the one that `fit` would make of X, and has no `predict`: for new
         rows, call `fit`. With calibration="in-sample" this is the same as `fit` and `predict`.
+
+        Examples
+        --------
+        >>> rows = np.random.default_rng(0).normal(size=(100, 2))
+        >>> rows[[3, 7]] = [[5.0, -5.0], [-6.0, 0.0]]
+        >>> np.flatnonzero(RankAD(alpha=0.02).fit_predict(rows) < 0)
+        array([3, 7])
         """
         if self.calibration == "in-sample":
             return super().fit_predict(X)
@@ -353,6 +367,12 @@ class RankAD(CalibratedDetector):
         Explanations
             A list with one `Explanation` for each row (see `rankad.explanations`). It prints, and its
             `to_frame` makes a data frame of it.
+
+        Examples
+        --------
+        >>> detector = RankAD().fit(np.random.default_rng(0).normal(size=(100, 2)))
+        >>> detector.explain([[0.0, 9.0]])[0].reasons[0].column
+        1
         """
         from rankad.explanations.explainer import explain
 

@@ -98,6 +98,24 @@ class TableDetector(CalibratedDetector):
 
     >>> detector.p_values({"size": 0.1, "color": "red"}) > 0.01
     array([ True])
+
+    Later: another rate, why a row is abnormal, and what is stored.
+
+    >>> detector.alpha = 0.05
+    >>> detector.explain(new)[1].reasons[0].column
+    'size'
+    >>> detector.calibration_.kind, detector.get_params()["alpha"]
+    ('cross-fit', 0.05)
+    >>> TableDetector.of_parts(detector.encoder_, detector.detector_).predict(new)
+    array([ 1, -1, -1])
+
+    Rows that may include anomalies are judged by `fit_predict` and `fit_p_values`.
+
+    >>> table = {"size": np.append(size, 9.0)}
+    >>> np.flatnonzero(TableDetector(alpha=0.004).fit_predict(table) < 0)
+    array([300])
+    >>> TableDetector().fit_p_values(table).argmin()
+    300
     """
 
     _least_score = -LARGEST
