@@ -40,17 +40,25 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import tempfile
     >>> from rankad import KLPE
-    >>> normal, rows = np.arange(19.0)[:, None], [[3.5], [40.0]]
+    >>> normal, rows = np.arange(19.0)[:, None], [[3.25], [40.0]]
     >>> detector = KLPE(n_neighbors=1, scaling=None, alpha=0.1).fit(normal)
-    >>> detector.score_samples(rows)
-    array([ -0.5, -22. ])
-    >>> detector.p_values(rows)
-    array([1.  , 0.05])
+    >>> detector.score_samples(rows), detector.p_values(rows), detector.predict(rows)
+    (array([ -0.25, -22.  ]), array([1.  , 0.05]), array([ 1, -1]))
     >>> detector.offset_, detector.decision_function(rows)
-    (-1.0, array([  0.5, -21. ]))
-    >>> detector.predict(rows)
-    array([ 1, -1])
+    (-1.0, array([  0.75, -21.  ]))
+    >>> KLPE(alpha=0.1).fit_predict([*normal, [60.0]])[-3:]
+    array([ 1,  1, -1])
+    >>> fresh = np.random.default_rng(0).uniform(0.0, 18.0, size=(999, 1))
+    >>> detector.calibrate(fresh).smoothed_p_values(rows).round(1)
+    array([0.5, 0. ])
+    >>> detector.certificate().range(0.1), round(detector.false_alarm_bound().bound, 3)
+    (RateRange(alpha=0.1, low=0.082..., high=0.119...), 0.116)
+    >>> detector.level_set(0.1).contains(rows), type(detector.report(rows)).__name__
+    (array([ True, False]), 'Report')
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     detector.save(f"{folder}/model.rankad")
     """
 
     alpha: float
@@ -144,13 +152,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,), in (0, 1)
-
-        Examples
-        --------
-        >>> from rankad import KLPE
-        >>> detector = KLPE(n_neighbors=1).fit(np.arange(19.0)[:, None])
-        >>> detector.smoothed_p_values([[3.0], [40.0]]).round(3)
-        array([0.973, 0.002])
         """
         self._check_fitted()
         return self.calibration_.smoothed(self._score_rows(X), row_variates(self._numbers(X)))
@@ -235,14 +236,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         -------
         CalibratedDetector
             The detector itself.
-
-        Examples
-        --------
-        >>> from rankad import KLPE
-        >>> rows = np.random.default_rng(0).normal(size=(400, 1))
-        >>> detector = KLPE(calibration="leave-one-out").fit(rows[:200]).calibrate(rows[200:])
-        >>> detector.calibration_.kind
-        'split'
         """
         answer = self.score_samples(X)
         scores = np.concatenate([*answer, np.empty(0)]) if isinstance(answer, Iterator) else answer
@@ -270,14 +263,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         -------
         FalseAlarmBound
             The bound, whether a theorem covers it, and which.
-
-        Examples
-        --------
-        >>> from rankad import KLPE
-        >>> rows = np.random.default_rng(0).normal(size=(400, 1))
-        >>> bound = KLPE(calibration="split").fit(rows).false_alarm_bound(0.05)
-        >>> round(bound.bound, 3), bound.exact
-        (0.077, True)
         """
         self._check_fitted()
         level = check_unit("alpha", self.alpha if alpha is None else alpha)
@@ -297,13 +282,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         -------
         Certificate
             ``print`` shows it; `range`, `simultaneous`, `upper` and `alpha_for` are its numbers.
-
-        Examples
-        --------
-        >>> from rankad import KLPE
-        >>> rows = np.random.default_rng(0).normal(size=(400, 1))
-        >>> KLPE(calibration="split").fit(rows).certificate().range(0.05)
-        RateRange(alpha=0.05, low=0.024..., high=0.083...)
         """
         from rankad.certificates.certificate import certificate_of
 
@@ -324,13 +302,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         -------
         LevelSet
             With `contains`, `volume`, `sample`, `project` and, in two columns, `boundary`.
-
-        Examples
-        --------
-        >>> from rankad import KLPE
-        >>> rows = np.random.default_rng(0).normal(size=(200, 2))
-        >>> KLPE().fit(rows).level_set(0.1).contains([[0.0, 0.0], [5.0, 5.0]])
-        array([ True, False])
         """
         from rankad.level_sets.level_set import LevelSet, kept_rows
 
@@ -368,16 +339,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         rows : bool
             Whether to save the training rows too, which explanations need. A near field, `KLPE` and
             `EpsilonLPE` score by rows and cannot be saved without; ``RankAD(near_field=False)`` can.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from rankad import KLPE, load
-        >>> detector = KLPE().fit(np.arange(19.0)[:, None])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     detector.save(f"{folder}/model.rankad")
-        ...     load(f"{folder}/model.rankad").p_values([[40.0]])
-        array([0.05])
         """
         from rankad.modelfile import save
 
@@ -412,13 +373,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         -------
         Report
             Shows itself in a notebook; ``report.save(path)`` writes it.
-
-        Examples
-        --------
-        >>> from rankad import RankAD
-        >>> rows = np.random.default_rng(0).normal(size=(100, 2))
-        >>> type(RankAD().fit(rows).report(rows[:10], title="Pump 3")).__name__
-        'Report'
         """
         # Imported by name, since reports are a layer above the detectors.
         made: Report = import_module("rankad.report.making").report_on(
@@ -433,12 +387,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
 
         A row looks more normal to a detector that was fitted on it: fewer rows than `alpha` are alarms. To
         judge rows, fit on others.
-
-        Examples
-        --------
-        >>> from rankad import KLPE
-        >>> np.flatnonzero(KLPE(alpha=0.1).fit_predict(np.append(np.arange(19.0), 60.0)[:, None]) < 0)
-        array([19])
         """
         return np.asarray(self.fit(X).predict(X))
 

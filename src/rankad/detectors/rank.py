@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,8 +129,10 @@ class RankAD(CalibratedDetector):
     array([ 1, -1])
     >>> detector.p_values([[6.0, 6.0]]).round(4)
     array([0.0033])
-    >>> detector.landmarks_.shape, detector.coefficients_.shape
-    ((250, 2), (250,))
+    >>> detector.explain([[0.0, 9.0]])[0].reasons[0].column
+    1
+    >>> detector.landmarks_.shape, detector.coefficients_.shape, RankAD.as_published().calibration
+    ((250, 2), (250,), 'in-sample')
     """
 
     def __init__(
@@ -181,11 +183,6 @@ class RankAD(CalibratedDetector):
         ----------
         **overrides
             Parameters of `RankAD` to set otherwise.
-
-        Examples
-        --------
-        >>> RankAD.as_published(alpha=0.1).calibration
-        'in-sample'
         """
         published: dict[str, Any] = dict(n_neighbors=20, n_levels=3, bandwidth="paper", C="paper")
         published |= dict(landmarks="all", selection="disagreement", calibration="in-sample", scaling=None)
@@ -217,13 +214,6 @@ class RankAD(CalibratedDetector):
 
         With trim=0 the detector is not the one that `fit` would make of X, and has no `predict`: for new
         rows, call `fit`. With calibration="in-sample" this is the same as `fit` and `predict`.
-
-        Examples
-        --------
-        >>> rows = np.random.default_rng(0).normal(size=(100, 2))
-        >>> rows[[3, 7]] = [[5.0, -5.0], [-6.0, 0.0]]
-        >>> np.flatnonzero(RankAD(alpha=0.02).fit_predict(rows) < 0)
-        array([3, 7])
         """
         if self.calibration == "in-sample":
             return super().fit_predict(X)
@@ -260,6 +250,8 @@ class RankAD(CalibratedDetector):
         >>> rows = np.random.default_rng(0).normal(size=(100, 2))
         >>> rows[[3, 7]] = [[5.0, -5.0], [-6.0, 0.0]]
         >>> np.flatnonzero(RankAD().fit_p_values(rows) <= 0.02)
+        array([3, 7])
+        >>> np.flatnonzero(RankAD(alpha=0.02).fit_predict(rows) < 0)
         array([3, 7])
         """
         return own_p_values(self._fit_scores(X).scores)
@@ -339,7 +331,7 @@ class RankAD(CalibratedDetector):
         return self.model_.scorer.score(rows, n_jobs=self.n_jobs)
 
     def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
-        self.model_ = self.model_.compared_with(calibration, fresh=fresh)
+        self.model_ = replace(self.model_, calibration=calibration, recalibrated=fresh)
 
     @property
     def landmarks_(self) -> Floats:
@@ -367,12 +359,6 @@ class RankAD(CalibratedDetector):
         Explanations
             A list with one `Explanation` for each row (see `rankad.explanations`). It prints, and its
             `to_frame` makes a data frame of it.
-
-        Examples
-        --------
-        >>> detector = RankAD().fit(np.random.default_rng(0).normal(size=(100, 2)))
-        >>> detector.explain([[0.0, 9.0]])[0].reasons[0].column
-        1
         """
         from rankad.explanations.explainer import explain
 

@@ -104,6 +104,11 @@ class Plan(NamedTuple):
         """Whether there are parts beside RankSVM; the theorem for in-sample ranks is about g alone."""
         return (self.near_field or self.n_components > 0) and self.calibration != "in-sample"
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether rows are scored by models fitted without them: to calibrate, or for the units of parts."""
+        return self.calibration == "cross-fit" or self.fuses
+
     def n_selection_folds(self, n_training: int) -> int:
         """Return how many folds selection takes."""
         return 4 if self.selection == "disagreement" or n_training < sizes.SELECTION_OF_FEW else 2
@@ -112,7 +117,7 @@ class Plan(NamedTuple):
         """Return how many of the training rows the smallest training fold has."""
         if self.n_trials > 1:
             n_folds = self.n_selection_folds(n_training)
-        elif self.calibration == "cross-fit" or self.fuses:
+        elif self.leaves_out:
             n_folds = min(n_training, sizes.CALIBRATION_FOLDS)
         else:
             return n_training

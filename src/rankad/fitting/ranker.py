@@ -46,9 +46,10 @@ _MOST_SAY = 20.0
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a ranker is made, whichever the rows."""
+    """How a ranker is made, whichever the rows; `n_known` neighbours are looked for of all rows."""
 
     k: int
+    n_known: int
     cuts: tuple[float, ...]
     landmarks: str
     n_landmarks: int
@@ -111,12 +112,14 @@ class PreparedRows:
     @cached_property
     def neighbors(self) -> Neighbors:
         """The neighbours of the rows; of all rows so many that fits which leave rows out take theirs."""
-        k, most = self._recipe.k, len(self.rows) - 1
+        most = len(self.rows) - 1
         if self._known is None:
-            return nearest_neighbors(self.rows, min(sizes.KNOWN_NEIGHBORS * k, most), n_jobs=self._n_jobs)
+            return nearest_neighbors(self.rows, min(self._recipe.n_known, most), n_jobs=self._n_jobs)
         known, scale, kept = self._known
         shrinkage = float((scale / self.scaling.scale).min())
-        return neighbors_among(kept, min(sizes.HALVES_NEIGHBORS * k, most), self.rows, known, shrinkage)
+        return neighbors_among(
+            kept, min(sizes.HALVES_NEIGHBORS * self._recipe.k, most), self.rows, known, shrinkage
+        )
 
     @cached_property
     def unit(self) -> float:
