@@ -445,7 +445,7 @@ def test_a_row_that_makes_up_most_of_the_sample_is_no_alarm(seed):
 
 
 def _prepared(n, **others):
-    recipe = Recipe(5, (0.5,), "kmeans", 10, True)
+    recipe = Recipe(5, 20, (0.5,), "kmeans", 10, True)
     return PreparedRows(rows_of(n), recipe, np.random.SeedSequence(0), **others)
 
 

@@ -9,8 +9,9 @@ from scipy.spatial import cKDTree
 
 from rankad import RankAD
 from rankad.fitting import pipeline as fitting
-from rankad.fitting.parts import near_left_out, near_unit
+from rankad.fitting.left_out import near_left_out
 from rankad.scorers.fusion import FusedScorer, Units, fuse, units_of
+from rankad.scorers.nearfield import near_unit
 
 # ---------------------------------------------------------------------------------------------- soft minimum
 
@@ -94,19 +95,19 @@ def test_near_left_out_has_a_naive_twin():
     others = np.delete(rows, held, axis=0)
     own = np.sqrt(others.std(axis=0) * np.ptp(others, axis=0))
     expected = -cKDTree(others / own).query(rows[held] / own, 5)[0].mean(axis=1)
-    np.testing.assert_allclose(near_left_out(rows, held, unit), expected, rtol=1e-5)
+    np.testing.assert_allclose(near_left_out(rows[held], others, unit), expected, rtol=1e-5)
 
 
 def test_a_row_left_out_does_not_stretch_the_unit_that_it_is_measured_in():
     rows = np.random.default_rng(0).normal(size=(60, 2))
     rows[3, 1] = 1e6
     unit, held = near_unit(rows), np.array([3, 10])
-    wild, usual = near_left_out(rows, held, unit)
-    own = near_unit(np.delete(rows, held, axis=0))
+    others = np.delete(rows, held, axis=0)
+    wild, usual = near_left_out(rows[held], others, unit)
+    own = near_unit(others)
     assert wild == pytest.approx(-1e6 / own[1], rel=1e-3)
     # The other row of the fold is measured as rows of other folds are.
-    others = np.delete(rows, held, axis=0) / unit
-    assert usual == pytest.approx(-cKDTree(others).query(rows[10] / unit, 5)[0].mean(), rel=1e-4)
+    assert usual == pytest.approx(-cKDTree(others / unit).query(rows[10] / unit, 5)[0].mean(), rel=1e-4)
 
 
 # ------------------------------------------------------------------------------------------------- detectors

@@ -11,10 +11,9 @@ from scipy.stats import multivariate_normal
 from rankad import RankAD
 from rankad.fitting import sizes
 from rankad.fitting.left_out import LeftOut
-from rankad.fitting.parts import MixturePlan
 from rankad.fitting.plan import Plan
 from rankad.fitting.task import FitTask
-from rankad.scorers.mixture import GaussianMixture, fit_mixture, n_gaussians
+from rankad.scorers.mixture import GaussianMixture, MixturePlan, fit_mixture
 from rankad.stages.scaling import fit_scaling
 
 
@@ -131,7 +130,8 @@ def test_how_many_gaussians(most, shape, expected):
 
 
 def test_one_for_every_twenty_rows():
-    assert [n_gaussians(20, n) for n in (5, 39, 40, 399, 400, 9_999)] == [1, 1, 2, 19, 20, 20]
+    found = [MixturePlan.of(20, np.empty((n, 1)), 0).n_gaussians for n in (5, 39, 40, 399, 400, 9_999)]
+    assert found == [1, 1, 2, 19, 20, 20]
 
 
 def test_a_column_that_does_not_vary_tells_rows_that_differ_in_it_and_no_others():
@@ -157,7 +157,9 @@ def test_left_out_scores_are_those_of_mixtures_of_the_others():
     found = LeftOut(task, None, None).by_mixture(mixtures, mixtures.fit(rows, np.arange(90)))
     for held in task.deal(sizes.CALIBRATION_FOLDS):
         kept = np.setdiff1d(np.arange(90), held)
-        np.testing.assert_array_equal(found[held], mixtures.fit(rows[kept], kept, 90).score(rows[held]))
+        scaling = fit_scaling(rows[kept], "standard", 90)
+        expected = mixtures.fit(rows[kept], kept, scaling).score(rows[held])
+        np.testing.assert_array_equal(found[held], expected)
 
 
 def test_scores_are_relative_to_the_median_row():

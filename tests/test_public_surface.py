@@ -1,7 +1,10 @@
 """What the package exports, what importing it brings along, and what it ships."""
 
+import doctest
 import importlib.metadata
 import importlib.resources
+import inspect
+import re
 import subprocess
 import sys
 
@@ -56,6 +59,32 @@ def test_every_public_class_has_documentation_of_its_own(name):
     documented = getattr(rankad, name).__doc__
     assert documented
     assert "Parameters" in documented or "Attributes" in documented
+
+
+def examples_of(documented):
+    """Return the code of the examples in a docstring."""
+    return "\n".join(example.source for example in doctest.DocTestParser().get_examples(documented or ""))
+
+
+def methods_of(cls):
+    """Yield the public methods and properties of a class that rankad wrote, with their docstrings."""
+    for name in (name for name in dir(cls) if not name.startswith("_")):
+        raw = inspect.getattr_static(cls, name)
+        written = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", raw)
+        if inspect.isfunction(written) and written.__module__.startswith("rankad.") and written.__doc__:
+            yield name, written.__doc__
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if not name.startswith("_")])
+def test_every_public_name_has_an_example(name):
+    """Doctest runs them; one of a method may stand in the docstring of its class or of another method."""
+    public = getattr(rankad, name)
+    assert examples_of(public.__doc__)
+    if inspect.isclass(public):
+        documented = dict(methods_of(public))
+        texts = [cls.__doc__ for cls in public.__mro__ if cls.__module__.startswith("rankad.")]
+        code = "\n".join(map(examples_of, [*texts, *documented.values()]))
+        assert set(documented) <= set(re.findall(r"\.(\w+)", code))
 
 
 def test_the_version_is_that_of_the_distribution():

@@ -75,6 +75,10 @@ def _parts(X: Any) -> list[Any]:
     )
 
 
+def _layout(X: dask.dataframe.DataFrame, row_number: str | None) -> Layout:
+    return Layout(tuple(str(name) for name in X.columns if name != row_number), number=row_number)
+
+
 class _DaskDetector:
     """What both detectors share: parameters, lazy answers, and the way back to one process."""
 
@@ -151,11 +155,8 @@ class _DaskDetector:
         """
         return score_frame(self.to_local(), X)
 
-    def _shared(self) -> Any:
-        return _as_task(self.to_local())
-
     def _lazy(self, X: Any, answer: str, kind: type) -> Any:
-        parts, shared = _parts(X), self._shared()
+        parts, shared = _parts(X), _as_task(self.to_local())
         if isinstance(X, dask.dataframe.DataFrame):
             return X.map_partitions(_answer_series, shared, answer, meta=(answer, kind))
         return dask.array.concatenate(
@@ -227,8 +228,14 @@ class RankAD(_DaskDetector):
     >>> import dask.array as da
     >>> rows = da.random.default_rng(0).normal(size=(400, 2), chunks=(100, 2))
     >>> detector = RankAD(alpha=0.05).fit(rows)
-    >>> detector.predict(da.from_array(np.array([[0.0, 0.0], [9.0, 9.0]]))).compute()
+    >>> new = da.from_array(np.array([[0.0, 0.0], [9.0, 9.0]]))
+    >>> detector.predict(new).compute()
     array([ 1, -1])
+    >>> detector.p_values(new).compute() <= 0.05
+    array([False,  True])
+    >>> local = detector.to_local()
+    >>> bool((detector.score_samples(new).compute() == local.score_samples(new.compute())).all())
+    True
     """
 
     _local = rankad.detectors.RankAD
@@ -244,10 +251,7 @@ class RankAD(_DaskDetector):
             A column of a frame that numbers all rows from 0, which makes their order irrelevant; by default
             rows are numbered in the order of partitions.
         """
-        layout = Layout()
-        if hasattr(X, "columns"):
-            names = tuple(str(name) for name in X.columns if name != row_number)
-            layout = Layout(names, number=row_number)
+        layout = _layout(X, row_number) if hasattr(X, "columns") else Layout()
         self.detector_ = fit_rank_ad(self._detector, DaskPartitions(X, self.client_), layout)
         return self
 
@@ -269,17 +273,23 @@ class TableDetector(_DaskDetector):
     ----------
     detector_ : rankad.TableDetector
         The fitted detector; `to_local` returns it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame(
+    ...     {"size": np.random.default_rng(0).normal(size=400), "mode": ["eco", "full"] * 200}
+    ... )
+    >>> frame = dask.dataframe.from_pandas(table, npartitions=3)
+    >>> scored = TableDetector(alpha=0.05).fit(frame).score_frame(frame)
+    >>> list(scored.columns)
+    ['size', 'mode', 'p_value', 'score', 'alarm']
     """
 
     _local = rankad.detectors.table.TableDetector
 
     def fit(self, X: dask.dataframe.DataFrame, y: Any = None, *, row_number: str | None = None) -> Self:
         """Fit on a table of normal rows; parameters are as for `RankAD.fit`."""
-        names = tuple(str(name) for name in X.columns if name != row_number)
-        self.detector_ = fit_table(
-            self._detector,
-            DaskPartitions(X, self.client_),
-            columns=names,
-            number=row_number,
-        )
+        partitions = DaskPartitions(X, self.client_)
+        self.detector_ = fit_table(self._detector, partitions, _layout(X, row_number))
         return self

@@ -59,8 +59,10 @@ class PValueDisplay:
     >>> rng = np.random.default_rng(0)
     >>> detector = KLPE().fit(rng.normal(size=(300, 2)))
     >>> display = PValueDisplay.from_estimator(detector, rng.normal(size=(100, 2)))
-    >>> display.ax_.get_xlabel()
+    >>> display.plot().ax_.get_xlabel()
     'false-alarm rate asked for (alpha)'
+    >>> PValueDisplay.from_predictions(display.p_values, alpha=0.05).alpha
+    0.05
     """
 
     def __init__(
@@ -203,6 +205,8 @@ class ColumnsDisplay:
     >>> display = ColumnsDisplay.from_estimator(detector, [[0.0, 9.0], [0.0, 8.0], [0.1, 0.0]])
     >>> display.columns, display.n_first, display.n_alarms
     (('column 1', 'column 0'), (2, 0), 2)
+    >>> ColumnsDisplay.from_predictions(detector.explain([[0.0, 9.0]])).plot().n_alarms
+    1
     """
 
     def __init__(

@@ -61,7 +61,7 @@ class CertificateDisplay:
     >>> rng = np.random.default_rng(0)
     >>> detector = KLPE().fit(rng.normal(size=(200, 2))).calibrate(rng.normal(size=(300, 2)))
     >>> display = CertificateDisplay.from_estimator(detector, rng.normal(size=(400, 2)))
-    >>> display.ax_.get_xlabel()
+    >>> display.plot().ax_.get_xlabel()
     'false-alarm rate asked for (alpha)'
     """
 
@@ -147,7 +147,7 @@ class LevelSetDisplay:
     >>> from rankad import KLPE, LevelSetDisplay
     >>> rows = np.random.default_rng(0).normal(size=(200, 2))
     >>> display = LevelSetDisplay.from_estimator(KLPE().fit(rows), rows, alphas=[0.1, 0.5], n_grid=50)
-    >>> len(display.level_sets)
+    >>> len(display.plot(n_grid=20).level_sets)
     2
     """
 
@@ -217,7 +217,7 @@ class MassVolumeDisplay:
     >>> rng = np.random.default_rng(0)
     >>> detectors = {f"K = {k}": KLPE(n_neighbors=k).fit(rng.normal(size=(200, 2))) for k in (2, 20)}
     >>> display = MassVolumeDisplay.from_estimators(detectors, rng.normal(size=(300, 2)), n_points=2000)
-    >>> display.ax_.get_xlabel()
+    >>> display.plot().ax_.get_xlabel()
     'share of normal rows in the set'
     """
 
@@ -278,7 +278,7 @@ class DriftDisplay:
     >>> from rankad import DriftDisplay, DriftMonitor
     >>> p_values = np.random.default_rng(0).integers(1, 501, size=200) / 500
     >>> display = DriftDisplay.from_p_values(DriftMonitor(499), p_values)
-    >>> display.alarms
+    >>> display.plot().alarms
     []
     """
 

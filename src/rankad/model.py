@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rankad._base.arrays import Floats, Ints
@@ -99,7 +99,3 @@ class RankModel:
     repeated_rows: Ints
     nominal_rows: Floats | None
     training_sha256: str | None = None
-
-    def compared_with(self, calibration: Calibration, *, fresh: bool) -> RankModel:
-        """Return the model with other calibration scores; `fresh` says that they are of other rows."""
-        return replace(self, calibration=calibration, recalibrated=fresh)

@@ -11,6 +11,8 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -69,14 +71,11 @@ class SparkPartitions:
     def map(self, work: Work[T]) -> Iterator[tuple[int, T]]:
         """Run `work` on every partition, where it is."""
         schema = "partition int, piece int, result binary"
-        table = self._frame.mapInArrow(partial(_run, work), schema).toArrow()
-        numbers, results = table.column("partition").to_pylist(), table.column("result")
-        pieces: dict[int, list[Any]] = {}
-        for at in sorted(
-            range(len(numbers)), key=lambda at: (numbers[at], table.column("piece")[at].as_py())
-        ):
-            pieces.setdefault(numbers[at], []).append(results[at].as_buffer())
-        for number, parts in sorted(pieces.items()):
+        numbers, pieces, results = self._frame.mapInArrow(partial(_run, work), schema).toArrow().columns
+        # Numbers are sorted and the results left where they are: these may be gigabytes.
+        order = sorted(zip(numbers.to_pylist(), pieces.to_pylist(), range(len(results)), strict=True))
+        for number, group in groupby(order, key=itemgetter(0)):
+            parts = [results[at].as_buffer() for _, _, at in group]
             yield number, pickle.loads(parts[0] if len(parts) == 1 else b"".join(parts))
 
 
@@ -95,16 +94,16 @@ def _run(work: Work[Any], blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
         )
 
 
+def _param(name: str, doc: str, kind: Callable[[Any], Any] = TypeConverters.identity) -> Param[Any]:
+    return Param(Params._dummy(), name, doc, kind)
+
+
 class _OutputColumns(Params):
     """The names of the columns that `transform` adds."""
 
-    pValueCol: Param[str] = Param(Params._dummy(), "pValueCol", "column of p-values", TypeConverters.toString)
-    scoreCol: Param[str] = Param(
-        Params._dummy(), "scoreCol", "column of scores, higher is more normal", TypeConverters.toString
-    )
-    alarmCol: Param[str] = Param(
-        Params._dummy(), "alarmCol", "column that is true for alarms", TypeConverters.toString
-    )
+    pValueCol = _param("pValueCol", "column of p-values", TypeConverters.toString)
+    scoreCol = _param("scoreCol", "column of scores, higher is more normal", TypeConverters.toString)
+    alarmCol = _param("alarmCol", "column that is true for alarms", TypeConverters.toString)
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,46 +111,6 @@ class _OutputColumns(Params):
 
     def _answer_columns(self) -> tuple[str, str, str]:
         return tuple(self.getOrDefault(name) for name in ("pValueCol", "scoreCol", "alarmCol"))
-
-
-class _FitParams(_OutputColumns, HasInputCols):
-    """What both estimators are told."""
-
-    idCol: Param[str] = Param(
-        Params._dummy(),
-        "idCol",
-        "column of integers that numbers all rows from 0, so that the model does not depend on the order of "
-        "rows; by default rows are numbered in the order of partitions",
-        TypeConverters.toString,
-    )
-    alpha: Param[float] = Param(
-        Params._dummy(), "alpha", "false-alarm rate asked for", TypeConverters.toFloat
-    )
-    settings: Param[dict[str, Any]] = Param(
-        Params._dummy(), "settings", "other parameters of the detector, by name"
-    )
-    maxRows: Param[int] = Param(
-        Params._dummy(),
-        "maxRows",
-        "of more rows, a uniform sample of about so many is learned from",
-        TypeConverters.toInt,
-    )
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._setDefault(alpha=0.05, settings={})
-
-    def _number(self) -> str | None:
-        return self.getOrDefault("idCol") if self.isDefined("idCol") else None
-
-    def _columns(self, frame: DataFrame) -> tuple[str, ...]:
-        if self.isDefined("inputCols"):
-            return tuple(self.getInputCols())
-        return tuple(name for name in frame.columns if name != self._number())
-
-    def _selected(self, frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
-        number = self._number()
-        return frame.select(*columns, *([] if number is None else [number]))
 
 
 class _DetectorModel(Model, _OutputColumns, MLReadable, MLWritable):
@@ -200,7 +159,7 @@ def _score(
         yield block.drop_columns([_VECTOR]) if layout.vector == _VECTOR else block
 
 
-class _Writer(MLWriter):
+class _Writer(DefaultParamsWriter):
     """A writer that can overwrite with Spark Connect, too, which has no way to remove a folder."""
 
     def _handleOverwrite(self, path: str) -> None:
@@ -211,26 +170,16 @@ class _Writer(MLWriter):
             super()._handleOverwrite(path)
 
 
-class _ParamsWriter(_Writer, DefaultParamsWriter):
-    """Writes the params of an estimator."""
-
-
 class _ModelWriter(_Writer):
     """Writes params as Spark ML does, and the model file as a table of one cell."""
 
-    def __init__(self, instance: _DetectorModel) -> None:
-        super().__init__()
-        self._instance = instance
-
     def saveImpl(self, path: str) -> None:
         """Write to a path that Spark can write to."""
-        layout = self._instance._layout
-        DefaultParamsWriter.saveMetadata(
-            self._instance, path, self.sparkSession, extraMetadata={"layout": layout._asdict()}
-        )
+        layout = {"layout": self.instance._layout._asdict()}
+        self.saveMetadata(self.instance, path, self.sparkSession, extraMetadata=layout)
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "model.rankad")
-            self._instance.to_local().save(file)
+            self.instance.to_local().save(file)
             with open(file, "rb") as stream:
                 content = stream.read()
         pieces = [
@@ -256,9 +205,10 @@ class _ModelReader(MLReader[Any]):
             with open(file, "wb") as stream:
                 stream.writelines(bytes(piece.content) for piece in pieces)
             detector = load(file)
-        stored = metadata["layout"]
-        columns = None if stored["columns"] is None else tuple(stored["columns"])
-        model = self._kind(detector, Layout(columns, stored["vector"], stored["number"]))
+        layout = Layout(**metadata["layout"])
+        if layout.columns is not None:
+            layout = layout._replace(columns=tuple(layout.columns))
+        model = self._kind(detector, layout)
         model._resetUid(metadata["uid"])
         DefaultParamsReader.getAndSetParams(model, metadata)
         return model
@@ -272,18 +222,54 @@ class TableDetectorModel(_DetectorModel):
     """A fitted `TableDetector`; ``transform(df)`` adds the columns p_value, score and alarm."""
 
 
-class _DetectorEstimator(Estimator[Any], _FitParams, DefaultParamsReadable[Any], DefaultParamsWritable):
+class _DetectorEstimator(
+    Estimator[Any], _OutputColumns, HasInputCols, DefaultParamsReadable[Any], DefaultParamsWritable
+):
     """What both estimators share."""
 
+    idCol = _param(
+        "idCol",
+        "column of integers that numbers all rows from 0, so that the model does not depend on the order of "
+        "rows; by default rows are numbered in the order of partitions",
+        TypeConverters.toString,
+    )
+    alpha = _param("alpha", "false-alarm rate asked for", TypeConverters.toFloat)
+    settings = _param("settings", "other parameters of the detector, by name")
+    maxRows = _param(
+        "maxRows", "of more rows, a uniform sample of about so many is learned from", TypeConverters.toInt
+    )
     _local: Callable[..., Any]
     _model: type[_DetectorModel]
+    _fit_local: Callable[..., Any]
+    _max_rows: int
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__()
+        self._setDefault(alpha=0.05, settings={}, maxRows=self._max_rows)
+        self._set(**params)
 
     def write(self) -> MLWriter:
         """Return a writer, as in ``RankAD(...).write().overwrite().save(path)``."""
-        return _ParamsWriter(self)
+        return _Writer(self)
 
-    def _fitted(self, detector: Any, layout: Layout) -> _DetectorModel:
-        model = self._model(detector, layout)
+    def _number(self) -> str | None:
+        return self.getOrDefault("idCol") if self.isDefined("idCol") else None
+
+    def _fit(self, dataset: DataFrame) -> _DetectorModel:
+        number = self._number()
+        if self.isDefined("inputCols"):
+            columns = tuple(self.getInputCols())
+        else:
+            columns = tuple(name for name in dataset.columns if name != number)
+        return self._fit_on(dataset, Layout(columns, number=number), Layout(columns))
+
+    def _fit_on(self, frame: DataFrame, layout: Layout, kept: Layout) -> _DetectorModel:
+        """Fit on a frame of this layout; `kept` is that of the frames to come."""
+        names = [*(layout.columns or [layout.vector]), *([] if layout.number is None else [layout.number])]
+        detector = self._local(alpha=self.getOrDefault("alpha"), **self.getOrDefault("settings"))
+        partitions = SparkPartitions(frame.select(*names))
+        fitted = self._fit_local(detector, partitions, layout, max_rows=self.getOrDefault("maxRows"))
+        model = self._model(fitted, kept)
         for name in ("pValueCol", "scoreCol", "alarmCol"):
             model.set(model.getParam(name), self.getOrDefault(name))
         model._resetUid(self.uid)
@@ -317,27 +303,15 @@ class RankAD(_DetectorEstimator, HasFeaturesCol):
     ['flow', 'heat']
     """
 
-    _local = rankad.detectors.RankAD
-    _model = RankADModel
+    _local, _model, _max_rows = rankad.detectors.RankAD, RankADModel, MAX_ROWS
+    _fit_local = staticmethod(fit_rank_ad)
 
-    def __init__(self, **params: Any) -> None:
-        super().__init__()
-        self._setDefault(maxRows=MAX_ROWS)
-        self._set(**params)
-
-    def _fit(self, dataset: DataFrame) -> RankADModel:
-        detector = self._local(alpha=self.getOrDefault("alpha"), **self.getOrDefault("settings"))
-        if self.isSet("featuresCol"):
-            vector = self.getFeaturesCol()
-            frame = self._selected(dataset.withColumn(_VECTOR, vector_to_array(dataset[vector])), (_VECTOR,))
-            layout = Layout(vector=_VECTOR, number=self._number())
-            kept = Layout(vector=vector)
-        else:
-            columns = self._columns(dataset)
-            frame, layout = self._selected(dataset, columns), Layout(columns, number=self._number())
-            kept = Layout(columns)
-        fitted = fit_rank_ad(detector, SparkPartitions(frame), layout, max_rows=self.getOrDefault("maxRows"))
-        return self._fitted(fitted, kept)
+    def _fit(self, dataset: DataFrame) -> _DetectorModel:
+        if not self.isSet("featuresCol"):
+            return super()._fit(dataset)
+        vector, number = self.getFeaturesCol(), self._number()
+        frame = dataset.withColumn(_VECTOR, vector_to_array(dataset[vector]))
+        return self._fit_on(frame, Layout(vector=_VECTOR, number=number), Layout(vector=vector))
 
 
 class TableDetector(_DetectorEstimator):
@@ -360,25 +334,8 @@ class TableDetector(_DetectorEstimator):
         Names of the columns that `transform` adds.
     """
 
-    _local = rankad.detectors.table.TableDetector
-    _model = TableDetectorModel
-
-    def __init__(self, **params: Any) -> None:
-        super().__init__()
-        self._setDefault(maxRows=MAX_TABLE_ROWS)
-        self._set(**params)
-
-    def _fit(self, dataset: DataFrame) -> TableDetectorModel:
-        detector = self._local(alpha=self.getOrDefault("alpha"), **self.getOrDefault("settings"))
-        columns = self._columns(dataset)
-        fitted = fit_table(
-            detector,
-            SparkPartitions(self._selected(dataset, columns)),
-            columns=columns,
-            number=self._number(),
-            max_rows=self.getOrDefault("maxRows"),
-        )
-        return self._fitted(fitted, Layout(columns))
+    _local, _model, _max_rows = rankad.detectors.table.TableDetector, TableDetectorModel, MAX_TABLE_ROWS
+    _fit_local = staticmethod(fit_table)
 
 
 def session(master: str | None = None, **options: str) -> SparkSession:

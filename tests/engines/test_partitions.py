@@ -183,8 +183,7 @@ def test_tables_have_the_model_of_one_process(number, few_folds):
     found = fit_table(
         TableDetector(),
         InProcess(parts[::-1] if number else parts),
-        columns=columns,
-        number=number,
+        Layout(columns, number=number),
     )
     new = table_of(200, seed=1).select(columns)
     np.testing.assert_array_equal(found.p_values(new), local.p_values(new))
@@ -196,7 +195,7 @@ def test_of_a_large_table_some_rows_are_learned_from_and_all_others_calibrate(fe
     found = fit_table(
         TableDetector(),
         InProcess([part.to_batches() for part in (table.slice(0, 100), table.slice(100))]),
-        columns=columns,
+        Layout(columns),
         max_rows=1_000,
     )
     chosen = is_sampled(np.arange(3_000), 1_000 / 3_000)
@@ -216,7 +215,7 @@ def test_blocks_are_scored_with_their_columns_kept(local, rows, new):
     named = RankAD(**PARAMS).fit(pl.DataFrame(rows, schema=list(NAMES)))
     shared = SharedDetector(named)
     sent = pickle.dumps(shared)
-    assert pickle.loads(sent).get() is pickle.loads(sent).get()
+    assert pickle.loads(sent).detector is pickle.loads(sent).detector
     batch = batch_of(new, ("z", "y", "x"), np.arange(len(new)))
     (scored,) = score_blocks(shared, iter([batch]), Layout(NAMES), ("p", "s", "a"))
     assert scored.schema.names == ["z", "y", "x", "number", "p", "s", "a"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rankad._base.arrays import Floats, Ints
 from rankad._loops.cache import compiled
 
-__all__ = ["Layout", "lay_out", "make_typical", "medoids", "nearest", "nearest_without", "quantiles"]
+__all__ = ["Layout", "lay_out", "medoids", "nearest", "nearest_without"]
 
 
 class Layout(NamedTuple):
@@ -280,44 +280,3 @@ def medoids(layout, near, left_out):  # type: ignore[no-untyped-def]
                     best = a
             found[i, group] = near[i, group, best]
     return found
-
-
-@compiled
-def quantiles(rows, near, order, starts, shares, found):  # type: ignore[no-untyped-def]
-    """Fill in quantiles of what near rows have in every column, as `np.quantile` computes them."""
-    k = near.shape[2]
-    values = np.empty(k)
-    for i in range(near.shape[0]):
-        for group in range(near.shape[1]):
-            for column in order[starts[group] : starts[group + 1]]:
-                for a in range(k):
-                    value, at = rows[near[i, group, a], column], a
-                    while at > 0 and values[at - 1] > value:
-                        values[at] = values[at - 1]
-                        at -= 1
-                    values[at] = value
-                for which in range(shares.shape[0]):
-                    place = shares[which] * (k - 1)
-                    below = int(place)
-                    low, high = values[below], values[min(below + 1, k - 1)]
-                    beyond = place - below
-                    if beyond < 0.5:
-                        found[which, i, column] = low + (high - low) * beyond
-                    else:
-                        found[which, i, column] = high - (high - low) * (1.0 - beyond)
-
-
-@compiled
-def make_typical(nominal, rows, typical, left_out, order, starts, made):  # type: ignore[no-untyped-def]
-    n_groups = typical.shape[1]
-    for i in range(rows.shape[0]):
-        for group in range(n_groups):
-            source, target = nominal[typical[i, group]], made[i, group]
-            target[:] = rows[i]
-            for column in order[starts[group] : starts[group + 1]]:
-                target[column] = source[column]
-        for other in range(n_groups):
-            if left_out[i, other]:
-                for column in order[starts[other] : starts[other + 1]]:
-                    for group in range(n_groups):
-                        made[i, group, column] = nominal[typical[i, group], column]

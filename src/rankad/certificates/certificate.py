@@ -82,6 +82,17 @@ class Certificate:
 
     >>> certificate.alpha_for(0.01)
     0.0065
+
+    Where alpha is chosen afterwards, where a few calibration rows may be anomalies, and what is possible:
+
+    >>> certificate.simultaneous(0.01)
+    RateRange(alpha=0.01, low=0.004..., high=0.018...)
+    >>> certificate.p_values([0.001]).round(4)
+    array([0.0046])
+    >>> round(certificate.contaminated(0.01).upper(0.01), 4)
+    0.0141
+    >>> certificate.n, certificate.smallest_alpha, round(certificate.smallest_rate, 4)
+    (1999, 0.0005, 0.0015)
     """
 
     calibration: Calibration

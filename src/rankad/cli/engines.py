@@ -37,9 +37,8 @@ def fit_by_engine(detector: TableDetector, table: str, cluster: Cluster) -> tupl
     from rankad.engines.rows import count_rows
 
     with _partitions(table, cluster) as partitions:
-        columns = tuple(parquet_dataset(table).schema.names)
-        fitted = fit_table(detector, partitions, columns=columns)
-        return fitted, count_rows(partitions, Layout(columns))[0]
+        layout = Layout(tuple(parquet_dataset(table).schema.names))
+        return fit_table(detector, partitions, layout), count_rows(partitions, layout)[0]
 
 
 @contextmanager

@@ -37,6 +37,28 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     """A scorer with the scores of normal rows to compare with; higher scores are more normal.
 
     Subclasses call `_compare_with` in `fit` and implement `_score`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rankad import KLPE
+    >>> normal, rows = np.arange(19.0)[:, None], [[3.25], [40.0]]
+    >>> detector = KLPE(n_neighbors=1, scaling=None, alpha=0.1).fit(normal)
+    >>> detector.score_samples(rows), detector.p_values(rows), detector.predict(rows)
+    (array([ -0.25, -22.  ]), array([1.  , 0.05]), array([ 1, -1]))
+    >>> detector.offset_, detector.decision_function(rows)
+    (-1.0, array([  0.75, -21.  ]))
+    >>> KLPE(alpha=0.1).fit_predict([*normal, [60.0]])[-3:]
+    array([ 1,  1, -1])
+    >>> fresh = np.random.default_rng(0).uniform(0.0, 18.0, size=(999, 1))
+    >>> detector.calibrate(fresh).smoothed_p_values(rows).round(1)
+    array([0.5, 0. ])
+    >>> detector.certificate().range(0.1), round(detector.false_alarm_bound().bound, 3)
+    (RateRange(alpha=0.1, low=0.082..., high=0.119...), 0.116)
+    >>> detector.level_set(0.1).contains(rows), type(detector.report(rows)).__name__
+    (array([ True, False]), 'Report')
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     detector.save(f"{folder}/model.rankad")
     """
 
     alpha: float

@@ -15,13 +15,14 @@ from rankad._base.rows import validate_rows
 from rankad._base.threads import importing
 from rankad.detectors.base import CalibratedDetector
 from rankad.fitting.doubt import (
-    copies_to_leave_out,
     few_places,
     is_in_doubt,
+    leave_out_copies,
     most_in_a_place,
     warn_of_split,
 )
 from rankad.stages.calibration import Calibration, Kind
+from rankad.stages.copies import find_repeats
 from rankad.stages.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.stages.scaling import Scaling, fit_scaling
 
@@ -90,7 +91,8 @@ class _LocalDensityDetector(CalibratedDetector):
         with importing:
             import rankad._loops.counts
             import rankad.stages.neighbors  # noqa: F401
-        n, repeats = len(rows), copies_to_leave_out(rows, _LEAST_ROWS, stacklevel=5)
+        n = len(rows)
+        repeats = leave_out_copies(find_repeats(rows), n, _LEAST_ROWS, stacklevel=5)
         self.n_samples_fit_ = n
         if repeats.size:
             rows = np.delete(rows, repeats, axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +129,10 @@ class RankAD(CalibratedDetector):
     array([ 1, -1])
     >>> detector.p_values([[6.0, 6.0]]).round(4)
     array([0.0033])
+    >>> detector.explain([[0.0, 9.0]])[0].reasons[0].column
+    1
+    >>> detector.landmarks_.shape, detector.coefficients_.shape, RankAD.as_published().calibration
+    ((250, 2), (250,), 'in-sample')
     """
 
     def __init__(
@@ -247,6 +251,8 @@ class RankAD(CalibratedDetector):
         >>> rows[[3, 7]] = [[5.0, -5.0], [-6.0, 0.0]]
         >>> np.flatnonzero(RankAD().fit_p_values(rows) <= 0.02)
         array([3, 7])
+        >>> np.flatnonzero(RankAD(alpha=0.02).fit_predict(rows) < 0)
+        array([3, 7])
         """
         return own_p_values(self._fit_scores(X).scores)
 
@@ -325,7 +331,7 @@ class RankAD(CalibratedDetector):
         return self.model_.scorer.score(rows, n_jobs=self.n_jobs)
 
     def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
-        self.model_ = self.model_.compared_with(calibration, fresh=fresh)
+        self.model_ = replace(self.model_, calibration=calibration, recalibrated=fresh)
 
     @property
     def landmarks_(self) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +96,21 @@ class TableDetector(CalibratedDetector):
 
     One row may be a dict, or a row of a pandas frame.
 
-    >>> detector.p_values({"size": 0.1, "color": "red"}) > 0.01
+    >>> detector.p_values({"size": 0.1, "color": "red"}) > detector.alpha
     array([ True])
+
+    >>> detector.explain(new)[1].reasons[0].column, detector.calibration_.kind
+    ('size', 'cross-fit')
+    >>> TableDetector.of_parts(detector.encoder_, detector.detector_).get_params()["min_count"]
+    5
+
+    Rows that may include anomalies, judged themselves:
+
+    >>> table = {"size": np.append(size, 9.0)}
+    >>> np.flatnonzero(TableDetector(alpha=0.004).fit_predict(table) < 0)
+    array([300])
+    >>> float(TableDetector().fit_p_values(table)[300].round(4))
+    0.0033
     """
 
     _least_score = -LARGEST
@@ -158,7 +171,9 @@ class TableDetector(CalibratedDetector):
         X : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
         y : ignored
         """
-        return self._fit_learned(self._learn(X))
+        learned, rows = self._learn(X)
+        fitted = self._unfitted()
+        return self._hold(fitted, rows, fitted._fit_calibrating(rows), learned)
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """Find the anomalies in a table: fit on rows that may include anomalies, and judge the same rows.
@@ -169,16 +184,12 @@ class TableDetector(CalibratedDetector):
         inside = self._inside()
         if isinstance(inside, RankAD) and inside.calibration != "in-sample":
             return np.where(self.fit_p_values(X) <= self.alpha, -1, 1)
-        judged: list[Ints] = []
-
-        def fit_and_predict(fitted: CalibratedDetector, rows: Floats, singletons: Ints) -> Ints:
-            calibrating = fitted._fit_calibrating(rows)
-            judged.append(np.asarray(fitted.predict(rows)))
-            return calibrating
-
         learned, rows = self._learn(X)
-        self._fit_learned((learned, rows), fit_and_predict)
-        alarms: Bools = (judged[0] < 0) & (np.asarray(self.predict(X)) < 0)
+        fitted = self._unfitted()
+        calibrating = fitted._fit_calibrating(rows)
+        judged = np.asarray(fitted.predict(rows))
+        self._hold(fitted, rows, calibrating, learned)
+        alarms: Bools = (judged < 0) & (np.asarray(self.predict(X)) < 0)
         # Had they been left out, they would be strange.
         alarms[learned.singletons] = self.calibration_.threshold(self.alpha) > -LARGEST
         return np.where(alarms, -1, 1)
@@ -201,15 +212,11 @@ class TableDetector(CalibratedDetector):
         detector = self._inside()
         if not isinstance(detector, RankAD):
             raise ValueError(f"detector must be a RankAD to judge rows it is fitted on, got {detector!r}.")
-        scores: list[Floats] = []
-
-        def fit_and_score(fitted: RankAD, rows: Floats, singletons: Ints) -> Ints:
-            own = fitted._fit_scores(rows, singletons)
-            scores.append(own.scores)
-            return own.calibrating_rows
-
-        self._fit_learned(self._learn(X), fit_and_score)
-        return own_p_values(scores[0])
+        learned, rows = self._learn(X)
+        fitted = self._unfitted()
+        own = fitted._fit_scores(rows, learned.singletons)
+        self._hold(fitted, rows, own.calibrating_rows, learned)
+        return own_p_values(own.scores)
 
     def _inside(self) -> Any:
         return RankAD() if self.detector is None else self.detector
@@ -233,18 +240,17 @@ class TableDetector(CalibratedDetector):
                 warnings.warn(warning, ColumnWarning, stacklevel=3)
         return learned, learned.encoder.encode(table).rows
 
-    def _fit_learned(
-        self, table: tuple[LearnedEncoder, Floats], fit: Callable[[Any, Floats, Ints], Ints] | None = None
-    ) -> TableDetector:
-        """Fit the detector inside, by `fit` if given.
-
-        It gets the detector, the encoded rows and the singletons, and returns the rows that calibrate.
-        """
-        learned, rows = table
+    def _unfitted(self) -> Any:
+        """Return a copy of the detector inside, to be fitted."""
         fitted = clone(self._inside())
         if self._alpha is not None:
             fitted.alpha = self._alpha
-        calibrating = fit(fitted, rows, learned.singletons) if fit else fitted._fit_calibrating(rows)
+        return fitted
+
+    def _hold(
+        self, fitted: CalibratedDetector, rows: Floats, calibrating: Ints, learned: LearnedEncoder
+    ) -> TableDetector:
+        """Take a detector fitted on encoded rows, of which some calibrate."""
         fitted._compare_with(_leave_one_out(fitted, rows, calibrating, learned), fresh=False)
         self._take(learned.encoder, fitted)
         self._singleton_columns = learned.singleton_columns

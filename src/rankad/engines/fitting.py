@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -101,12 +102,7 @@ def fit_rank_ad(
 
 
 def fit_table(
-    detector: TableDetector,
-    partitions: Partitions,
-    *,
-    columns: tuple[str, ...],
-    number: str | None = None,
-    max_rows: int = MAX_TABLE_ROWS,
+    detector: TableDetector, partitions: Partitions, layout: Layout, *, max_rows: int = MAX_TABLE_ROWS
 ) -> TableDetector:
     """Fit a copy of a detector of tables on rows in partitions.
 
@@ -120,9 +116,8 @@ def fit_table(
         Its parameters; it is not changed.
     partitions : Partitions
         Of Arrow record batches.
-    columns : tuple of str
-    number : str, optional
-        A column of row numbers, which is not learned from.
+    layout : Layout
+        The columns of the table, and the one of row numbers, which is not learned from.
     max_rows : int
 
     Returns
@@ -131,53 +126,41 @@ def fit_table(
         An ordinary detector.
     """
     fitted: TableDetector = clone(detector)
-    n, numbering = count_rows(partitions, Layout(columns, number=number))
+    n, numbering = count_rows(partitions, layout)
     share = min(1.0, max_rows / max(n, 1))
-    parts = dict(partitions.map(_TakeBatches(numbering, columns, share)))
+    parts = dict(partitions.map(partial(_take_batches, numbering, share)))
     batches = [batch for at in sorted(parts) for batch in parts[at]]
     if not batches:
         raise ValueError("a detector needs rows to learn from, but all partitions are empty.")
     table = pa.concat_tables([pa.table(batch) for batch in batches], promote_options="permissive")
-    if number is not None:
-        table = table.sort_by(number).drop_columns([number])
+    if layout.number is not None:
+        table = table.sort_by(layout.number).drop_columns([layout.number])
     fitted.fit(table)
     if share < 1:
-        others = dict(partitions.map(_ScoreOtherBatches(numbering, columns, share, fitted)))
+        others = dict(partitions.map(partial(_score_unsampled, numbering, share, fitted)))
         scores = np.concatenate([others[at] for at in sorted(others)])
         fitted._compare_with(Calibration.from_scores(scores, "split"), fresh=True)
     return fitted
 
 
-@dataclass(frozen=True)
-class _TakeBatches:
-    """Return the sampled rows of a partition as record batches of some columns, in this order."""
-
-    numbering: Numbering
-    columns: tuple[str, ...]
-    share: float
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> list[pa.RecordBatch]:
-        number = self.numbering.layout.number
-        names = [*self.columns, *([] if number is None else [number])]
-        return [
-            block.select(names).filter(pa.array(is_sampled(here, self.share)))
-            for here, block in self.numbering.blocks(partition, blocks)
-        ]
+def _take_batches(
+    numbering: Numbering, share: float, partition: int, blocks: Iterable[Block]
+) -> list[pa.RecordBatch]:
+    """Return the sampled rows of a partition as record batches of the layout's columns."""
+    layout = numbering.layout
+    names = [*(layout.columns or ()), *([] if layout.number is None else [layout.number])]
+    return [
+        block.select(names).filter(pa.array(is_sampled(here, share)))
+        for here, block in numbering.blocks(partition, blocks)
+    ]
 
 
-@dataclass(frozen=True)
-class _ScoreOtherBatches:
+def _score_unsampled(
+    numbering: Numbering, share: float, detector: TableDetector, partition: int, blocks: Iterable[Block]
+) -> Floats:
     """Score the rows of a partition that are not in the sample."""
-
-    numbering: Numbering
-    columns: tuple[str, ...]
-    share: float
-    detector: TableDetector
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> Floats:
-        scores = [np.empty(0)]
-        for here, block in self.numbering.blocks(partition, blocks):
-            others = ~is_sampled(here, self.share)
-            batch = block.select(list(self.columns)).filter(pa.array(others))
-            scores.append(np.asarray(self.detector.score_samples(pa.table(batch))))
-        return np.concatenate(scores)
+    scores = [np.empty(0)]
+    for here, block in numbering.blocks(partition, blocks):
+        batch = block.select(list(numbering.layout.columns or ())).filter(pa.array(~is_sampled(here, share)))
+        scores.append(np.asarray(detector.score_samples(pa.table(batch))))
+    return np.concatenate(scores)

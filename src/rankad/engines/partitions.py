@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -79,16 +80,12 @@ def parquet_partitions(path: str) -> InProcess:
         A file, a folder or a URL that fsspec knows, such as "s3://bucket/rows".
     """
     files = parquet_dataset(path).files
-    return InProcess([_Reread(path, at) for at in range(len(files))])
+    return InProcess([partial(_read_file, path, at) for at in range(len(files))])
 
 
-class _Reread(NamedTuple):
-    path: str
-    at: int
-
-    def __call__(self) -> Iterator[pa.RecordBatch]:
-        fragments = list(parquet_dataset(self.path).get_fragments())
-        return iter(fragments[self.at].to_batches(batch_size=_BATCH_ROWS, batch_readahead=1))
+def _read_file(path: str, at: int) -> Iterator[pa.RecordBatch]:
+    fragments = list(parquet_dataset(path).get_fragments())
+    return iter(fragments[at].to_batches(batch_size=_BATCH_ROWS, batch_readahead=1))
 
 
 def read_parquet_batches(path: str) -> Iterator[pa.RecordBatch]:

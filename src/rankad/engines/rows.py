@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,13 +11,13 @@ from rankad._base.arrays import LARGEST, Floats, Ints
 from rankad.engines.partitions import Layout, Partitions
 from rankad.engines.steps import (
     ColumnSummary,
-    Count,
-    CountEqual,
     Numbering,
-    ScoreOthers,
-    Survey,
-    TakeRows,
+    count_equal_values,
+    count_rows_of,
     is_sampled,
+    score_others,
+    survey,
+    take_rows,
 )
 from rankad.stages.copies import Repeats, repeats_among
 
@@ -32,7 +33,7 @@ _CHUNK = 2**22
 
 def count_rows(partitions: Partitions, layout: Layout) -> tuple[int, Numbering]:
     """Count all rows, and number them in the order of their partitions or by a column."""
-    counts = dict(sorted(partitions.map(Count())))
+    counts = dict(sorted(partitions.map(count_rows_of)))
     ends = np.cumsum([0, *counts.values()]).tolist()
     begins = {} if layout.number is not None else dict(zip(counts, ends[:-1], strict=True))
     return ends[-1], Numbering(layout, begins)
@@ -95,7 +96,7 @@ class PartitionedRows:
         ascending = np.sort(wanted)
         rows = np.empty((len(wanted), self._n_columns))
         n_taken = 0
-        for _, (numbers, parts) in self._partitions.map(TakeRows(self._numbering, ascending)):
+        for _, (numbers, parts) in self._partitions.map(partial(take_rows, self._numbering, ascending)):
             if len(numbers):
                 rows[np.searchsorted(ascending, numbers)] = np.concatenate(parts)
                 n_taken += len(numbers)
@@ -115,7 +116,8 @@ class PartitionedRows:
             left_out = np.sort(np.concatenate([self._numbers[left_out], self._left_out]))
         scores = np.empty(len(which))
         end = 0
-        for _, here in self._partitions.map(ScoreOthers(self._numbering, self._share, left_out, scorer)):
+        work = partial(score_others, self._numbering, self._share, left_out, scorer)
+        for _, here in self._partitions.map(work):
             scores[end : end + len(here)] = here[: len(scores) - end]
             end += len(here)
         if end != len(which):
@@ -131,7 +133,7 @@ class PartitionedRows:
         hashes = np.empty(self._size, dtype=np.uint64)
         seen = np.zeros(self._size, dtype=bool)
         summary: ColumnSummary | None = None
-        for partition, here in self._partitions.map(Survey(self._numbering, self._share)):
+        for partition, here in self._partitions.map(partial(survey, self._numbering, self._share)):
             if here.summary is None:
                 continue
             summary = here.summary if summary is None else summary.merged(here.summary)
@@ -167,7 +169,7 @@ class PartitionedRows:
         counts = []
         for begin in range(0, len(which), _ASKED):
             asked = self[which[begin : begin + _ASKED]]
-            work = CountEqual(self._numbering, self._share, asked)
+            work = partial(count_equal_values, self._numbering, self._share, asked)
             n_equal = sum((here for _, here in self._partitions.map(work)), np.zeros(asked.shape, np.int64))
             counts.append((n_equal <= times[begin : begin + _ASKED, None]).sum(axis=1))
         return np.concatenate(counts)
@@ -183,17 +185,12 @@ def _sampled_numbers(n: int, share: float) -> Ints:
 
 def _check_cells(summary: ColumnSummary, n: int, layout: Layout) -> None:
     """Raise where there are cells that a fit cannot take, and name their columns."""
-    kinds = {
-        "NaN": summary.n_nan,
-        "infinity": summary.n_infinite,
-        f"values above {LARGEST:g}": summary.n_large,
-    }
-    wrong = []
-    for at in np.flatnonzero(sum(kinds.values())):
+    kinds, wrong = ("NaN", "infinity", f"values above {LARGEST:g}"), []
+    n_bad = summary.counts.sum(axis=0)
+    for at in np.flatnonzero(n_bad):
         name = repr(layout.columns[at]) if layout.columns is not None else f"column {at}"
-        what = " and ".join(kind for kind, counts in kinds.items() if counts[at])
-        n_bad = sum(int(counts[at]) for counts in kinds.values())
-        wrong.append(f"{name} ({what} in {n_bad} of {n} rows, the first is row {summary.first[at]})")
+        what = " and ".join(kind for kind, n_here in zip(kinds, summary.counts[:, at], strict=True) if n_here)
+        wrong.append(f"{name} ({what} in {n_bad[at]} of {n} rows, the first is row {summary.first[at]})")
     if wrong:
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise ValueError(

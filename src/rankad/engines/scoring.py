@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rankad._base.arrays import Floats
 from rankad.detectors.base import CalibratedDetector
 from rankad.detectors.table import TableDetector
 from rankad.engines.partitions import Block, Layout
@@ -29,31 +28,28 @@ class SharedDetector:
     Parameters
     ----------
     detector : RankAD, TableDetector or other detector of this package
-        One that was fitted on named columns scores columns by their names.
+        One that was fitted on named columns scores columns by their names. ``shared.detector`` is the same
+        object for all tasks of a process.
     """
 
     def __init__(self, detector: CalibratedDetector) -> None:
         if not isinstance(detector, TableDetector) and hasattr(detector, "feature_names_in_"):
             detector = for_table(detector, [])
-        self._key, self._detector = uuid.uuid4().hex, detector
+        self._key, self.detector = uuid.uuid4().hex, detector
 
     def __getstate__(self) -> tuple[str, bytes]:
-        return self._key, pickle.dumps(self.get(), protocol=5)
+        return self._key, pickle.dumps(self.detector, protocol=5)
 
     def __setstate__(self, state: tuple[str, bytes]) -> None:
         self._key, payload = state
         if self._key not in _held:
             _held.clear()
             _held[self._key] = pickle.loads(payload)
-        self._detector = _held[self._key]
-
-    def get(self) -> CalibratedDetector:
-        """Return the detector, the same object for all tasks of this process."""
-        return self._detector
+        self.detector = _held[self._key]
 
     def answers(self, block: Block, layout: Layout) -> dict[str, Any]:
         """Return p_value, score and alarm of the rows of a block, as arrays."""
-        detector = self.get()
+        detector = self.detector
         if len(block) == 0:
             return {"p_value": np.empty(0), "score": np.empty(0), "alarm": np.empty(0, dtype=bool)}
         if not isinstance(detector, TableDetector):
@@ -66,10 +62,6 @@ class SharedDetector:
             )
         answers = score_batch(detector, block.select(names))
         return {name: answers.column(name).to_numpy(zero_copy_only=False) for name in ANSWERS}
-
-    def scores(self, block: Block, layout: Layout) -> Floats:
-        """Return the scores of the rows of a block."""
-        return np.asarray(self.answers(block, layout)["score"])
 
 
 def score_blocks(

@@ -1,13 +1,14 @@
 """What fitting asks of every partition: results are small, or 8 bytes a row, and can be merged in any order.
 
-Each step is a class with the arguments that every partition gets; its instances are called with the number of
-a partition and its blocks (`rankad.engines.partitions.Work`).
+Each step is a function whose last two arguments are the number of a partition and its blocks. Bound to the
+others by `functools.partial`, it is what an engine runs (`rankad.engines.partitions.Work`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,16 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnSummary",
-    "Count",
-    "CountEqual",
-    "Nearest",
     "Numbering",
-    "ScoreOthers",
-    "Survey",
     "Surveyed",
-    "TakeRows",
+    "count_equal_values",
+    "count_rows_of",
     "is_sampled",
     "nearest_distances",
+    "score_others",
+    "survey",
+    "take_rows",
 ]
 
 
@@ -74,13 +74,9 @@ class Numbering:
             begin += n
 
 
-@dataclass(frozen=True)
-class Count:
+def count_rows_of(partition: int, blocks: Iterable[Block]) -> int:
     """Count the rows of a partition."""
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> int:
-        """Work on one partition."""
-        return sum(len(block) for block in blocks)
+    return sum(len(block) for block in blocks)
 
 
 class ColumnSummary(NamedTuple):
@@ -88,14 +84,13 @@ class ColumnSummary(NamedTuple):
 
     Attributes
     ----------
-    n_nan, n_infinite, n_large : ndarray of int, shape (d,)
+    counts : ndarray of int, shape (3, d)
+        Of NaN, of infinities, and of values above `LARGEST`.
     first : ndarray of int, shape (d,)
         The number of the first row with such a cell.
     """
 
-    n_nan: Ints
-    n_infinite: Ints
-    n_large: Ints
+    counts: Ints
     first: Ints
 
     @classmethod
@@ -104,12 +99,10 @@ class ColumnSummary(NamedTuple):
         d, never = rows.shape[1], np.iinfo(np.int64).max
         fine = np.abs(rows) <= LARGEST
         if fine.all():
-            none = np.zeros(d, dtype=np.int64)
-            return cls(none, none, none, np.full(d, never))
+            return cls(np.zeros((3, d), dtype=np.int64), np.full(d, never))
         nan, infinite = np.isnan(rows), np.isinf(rows)
-        large = ~fine & ~nan & ~infinite
-        first = np.where(fine, never, numbers[:, None]).min(axis=0)
-        return cls(nan.sum(axis=0), infinite.sum(axis=0), large.sum(axis=0), first)
+        kinds = np.stack([nan, infinite, ~fine & ~nan & ~infinite])
+        return cls(kinds.sum(axis=1), np.where(fine, never, numbers[:, None]).min(axis=0))
 
     def merged(self, other: ColumnSummary) -> ColumnSummary:
         """Return the summary of the rows of both."""
@@ -118,16 +111,11 @@ class ColumnSummary(NamedTuple):
                 f"rows must have as many columns in all partitions, got {self.first.size} and "
                 f"{other.first.size}."
             )
-        return ColumnSummary(
-            self.n_nan + other.n_nan,
-            self.n_infinite + other.n_infinite,
-            self.n_large + other.n_large,
-            np.minimum(self.first, other.first),
-        )
+        return ColumnSummary(self.counts + other.counts, np.minimum(self.first, other.first))
 
 
 class Surveyed(NamedTuple):
-    """What `Survey` returns for a partition.
+    """What `survey` returns for a partition.
 
     Attributes
     ----------
@@ -144,115 +132,59 @@ class Surveyed(NamedTuple):
     hashes: np.ndarray
 
 
-@dataclass(frozen=True)
-class Survey:
+def survey(numbering: Numbering, share: float, partition: int, blocks: Iterable[Block]) -> Surveyed:
     """Check all rows, and hash those in the sample, 8 bytes a row, so that repeated rows are found."""
+    summary: ColumnSummary | None = None
+    numbers, hashes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.uint64)]
+    for here, block in numbering.blocks(partition, blocks):
+        rows = numbering.layout.rows(block)
+        found = ColumnSummary.of(rows, here)
+        summary = found if summary is None else summary.merged(found)
+        chosen = is_sampled(here, share)
+        numbers.append(here[chosen])
+        hashes.append(row_hashes(rows if chosen.all() else rows[chosen]))
+    told = None if numbering.layout.number is None else np.concatenate(numbers)
+    return Surveyed(summary, told, np.concatenate(hashes))
 
-    numbering: Numbering
-    share: float
 
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> Surveyed:
-        """Work on one partition."""
-        summary: ColumnSummary | None = None
-        numbers, hashes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.uint64)]
-        for here, block in self.numbering.blocks(partition, blocks):
-            rows = self.numbering.layout.rows(block)
-            found = ColumnSummary.of(rows, here)
-            summary = found if summary is None else summary.merged(found)
-            chosen = is_sampled(here, self.share)
+def take_rows(
+    numbering: Numbering, wanted: Ints, partition: int, blocks: Iterable[Block]
+) -> tuple[Ints, list[Floats]]:
+    """Return the rows whose numbers are wanted, which ascend, with their numbers."""
+    numbers, rows = [np.empty(0, dtype=np.int64)], []
+    for here, block in numbering.blocks(partition, blocks):
+        chosen = np.flatnonzero(_among(here, wanted))
+        if chosen.size:
             numbers.append(here[chosen])
-            hashes.append(row_hashes(rows if chosen.all() else rows[chosen]))
-        told = None if self.numbering.layout.number is None else np.concatenate(numbers)
-        return Surveyed(summary, told, np.concatenate(hashes))
+            rows.append(numbering.layout.rows(block)[chosen])
+    return np.concatenate(numbers), rows
 
 
-@dataclass(frozen=True)
-class TakeRows:
-    """Return some of the rows with their numbers.
-
-    Attributes
-    ----------
-    numbering : Numbering
-    wanted : ndarray of int
-        Row numbers, ascending.
-    """
-
-    numbering: Numbering
-    wanted: Ints
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> tuple[Ints, list[Floats]]:
-        """Work on one partition."""
-        numbers, rows = [np.empty(0, dtype=np.int64)], []
-        for here, block in self.numbering.blocks(partition, blocks):
-            chosen = np.flatnonzero(_among(here, self.wanted))
-            if chosen.size:
-                numbers.append(here[chosen])
-                rows.append(self.numbering.layout.rows(block)[chosen])
-        return np.concatenate(numbers), rows
+def score_others(
+    numbering: Numbering,
+    share: float,
+    left_out: Ints,
+    scorer: FusedScorer,
+    partition: int,
+    blocks: Iterable[Block],
+) -> Floats:
+    """Score the sampled rows whose numbers are not in `left_out`, which ascend."""
+    scores = [np.empty(0)]
+    for here, block in numbering.blocks(partition, blocks):
+        chosen = is_sampled(here, share) & ~_among(here, left_out)
+        rows = numbering.layout.rows(block)
+        scores.append(scorer.score(rows if chosen.all() else rows[chosen]))
+    return np.concatenate(scores)
 
 
-@dataclass(frozen=True)
-class ScoreOthers:
-    """Score all sampled rows of a partition but those that took part in training.
-
-    Attributes
-    ----------
-    numbering : Numbering
-    share : float
-        Of the sample.
-    left_out : ndarray of int
-        Row numbers, ascending.
-    scorer : FusedScorer
-    """
-
-    numbering: Numbering
-    share: float
-    left_out: Ints
-    scorer: FusedScorer
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> Floats:
-        """Work on one partition."""
-        scores = [np.empty(0)]
-        for here, block in self.numbering.blocks(partition, blocks):
-            chosen = is_sampled(here, self.share) & ~_among(here, self.left_out)
-            rows = self.numbering.layout.rows(block)
-            scores.append(self.scorer.score(rows if chosen.all() else rows[chosen]))
-        return np.concatenate(scores)
-
-
-@dataclass(frozen=True)
-class CountEqual:
-    """Count the sampled rows that share each value of some rows, column by column."""
-
-    numbering: Numbering
-    share: float
-    asked: Floats
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> Ints:
-        """Work on one partition."""
-        counts = np.zeros(self.asked.shape, dtype=np.int64)
-        for here, block in self.numbering.blocks(partition, blocks):
-            counts += count_equal(self.numbering.layout.rows(block)[is_sampled(here, self.share)], self.asked)
-        return counts
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """Return the distances of some rows to the k nearest rows of a partition; inf if it has fewer."""
-
-    layout: Layout
-    asked: Floats
-    k: int
-
-    def __call__(self, partition: int, blocks: Iterable[Block]) -> Floats:
-        """Work on one partition."""
-        nearest = np.full((len(self.asked), self.k), np.inf)
-        for block in blocks:
-            if len(block):
-                rows = self.layout.rows(block)
-                here = nearest_neighbors(rows, min(self.k, len(rows)), self.asked).distances
-                nearest = _k_smallest(nearest, here)
-        return nearest
+def count_equal_values(
+    numbering: Numbering, share: float, asked: Floats, partition: int, blocks: Iterable[Block]
+) -> Ints:
+    """Count the sampled rows that share each value of the rows asked about, column by column."""
+    counts = np.zeros(asked.shape, dtype=np.int64)
+    for here, block in numbering.blocks(partition, blocks):
+        counts += count_equal(numbering.layout.rows(block)[is_sampled(here, share)], asked)
+    return counts
 
 
 def nearest_distances(partitions: Partitions, layout: Layout, asked: Floats, k: int) -> Floats:
@@ -281,8 +213,18 @@ def nearest_distances(partitions: Partitions, layout: Layout, asked: Floats, k: 
     array([[0.5, 1.5]])
     """
     nearest = np.full((len(asked), k), np.inf)
-    for _, here in partitions.map(Nearest(layout, asked, k)):
+    for _, here in partitions.map(partial(_nearest_of, layout, asked, k)):
         nearest = _k_smallest(nearest, here)
+    return nearest
+
+
+def _nearest_of(layout: Layout, asked: Floats, k: int, partition: int, blocks: Iterable[Block]) -> Floats:
+    """Return the distances of some rows to the k nearest rows of a partition; inf if it has fewer."""
+    nearest = np.full((len(asked), k), np.inf)
+    for block in blocks:
+        if len(block):
+            rows = layout.rows(block)
+            nearest = _k_smallest(nearest, nearest_neighbors(rows, min(k, len(rows)), asked).distances)
     return nearest
 
 

@@ -85,9 +85,9 @@ class NominalRows:
 
     def made_typical(self, rows: Floats, typical: Ints, left_out: Bools) -> Floats:
         """Return each row once for every group, with it and those left out typical: (m, n_groups, d)."""
-        made = np.empty((*typical.shape, rows.shape[1]))
-        _loops.make_typical(self.rows, rows, typical, left_out, self._layout.order, self._layout.starts, made)
-        return made
+        own = np.arange(self.n_groups)[:, None] == self._group
+        is_typical = own | self.columns_of(left_out)[:, None]
+        return np.where(is_typical, self.rows[typical], rows[:, None])
 
     def around(self, rows: Floats, left_out: Bools, some: Ints | None = None) -> Surroundings:
         """Find, for every row and group, the nominal rows nearest to it in all other columns.
@@ -129,11 +129,10 @@ class NominalRows:
         if self.n_groups == 1:
             of_all = np.quantile(self.rows, [low, high], axis=0)
             return of_all[:1], of_all[1:]
-        found = np.empty((2, near.shape[0], self.rows.shape[1]))
-        _loops.quantiles(
-            self.rows, near, self._layout.order, self._layout.starts, np.array([low, high]), found
-        )
-        return found[0], found[1]
+        # Of each column, what those rows have that are near without its group.
+        values = self.rows[near[:, self._group], np.arange(len(self._group))[:, None]]
+        of_low, of_high = np.quantile(values, [low, high], axis=2)
+        return of_low, of_high
 
     def surprise(self, rows: Floats, low: Floats, high: Floats) -> Floats:
         """Return how far outside of `low` to `high` each group is, in standard deviations: (m, n_groups).

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankad._base.arrays import Floats, Ints
-from rankad.stages.copies import Repeats, count_places, find_repeats
+from rankad.stages.copies import Repeats, count_places
 from rankad.stages.ranks import auto_neighbors
 
 if TYPE_CHECKING:
     from rankad.stages.neighbors import Neighbors
 
 __all__ = [
-    "copies_to_leave_out",
     "few_different",
     "few_places",
     "is_in_doubt",
@@ -70,11 +69,6 @@ def few_different(rows: Floats, neighbors: Neighbors) -> str | None:
     if len(times) - 1 > _FEWEST_DIFFERENT * (n - times.max()):
         return None
     return f"only {len(times)} of {n} rows are different"
-
-
-def copies_to_leave_out(rows: Floats, least: int, stacklevel: int) -> Ints:
-    """Return which rows are copies to be left out (see `rankad.stages.copies`), and warn of them."""
-    return leave_out_copies(find_repeats(rows), len(rows), least, stacklevel + 1)
 
 
 def leave_out_copies(repeats: Repeats, n: int, least: int, stacklevel: int) -> Ints:

@@ -9,11 +9,12 @@ from sklearn.utils import check_random_state
 
 from rankad._base.arrays import Floats
 from rankad.fitting import sizes
-from rankad.fitting.doubt import copies_to_leave_out, warn_of_split
+from rankad.fitting.doubt import leave_out_copies, warn_of_split
 from rankad.fitting.own_rows import with_suspects
 from rankad.fitting.pipeline import Fitted, fit_model
 from rankad.fitting.plan import Plan
 from rankad.fitting.trimming import most_suspicious, suspects, suspicion
+from rankad.stages.copies import find_repeats
 
 __all__ = ["fit_rows"]
 
@@ -23,7 +24,7 @@ def fit_rows(plan: Plan, rows: Floats, *, judging: bool) -> Fitted:
 
     With `judging`, these very rows are to be judged, and any may be an anomaly: suspects do not train.
     """
-    repeats = copies_to_leave_out(rows, sizes.LEAST_ROWS, stacklevel=5)
+    repeats = leave_out_copies(find_repeats(rows), len(rows), sizes.LEAST_ROWS, stacklevel=5)
     kept = np.delete(np.arange(len(rows)), repeats)
     auto = plan.trim == "auto" or (judging and plan.trim == 0)
     share = 0.0 if auto else float(plan.trim)

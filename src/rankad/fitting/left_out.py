@@ -1,31 +1,34 @@
-"""What each part of the score says of training rows that it was made without."""
+"""What each part of the score says of training rows that it was made without.
+
+The left-out scores of a part are those of the same part made anew, units included, from the rows outside a
+fold.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from rankad._base.arrays import Floats, Ints
+from rankad._base.arrays import Bools, Floats, Ints
 from rankad._base.progress import Progress
-from rankad._base.threads import cached_property
 from rankad.fitting import sizes
-from rankad.fitting.parts import ALIKE_UNITS, MixturePlan, near_left_out, within_range
 from rankad.fitting.ranker import KnownNeighbors, PreparedRows
 from rankad.fitting.selecting import Chosen
 from rankad.fitting.task import FitTask
 from rankad.scorers.farfield import ColumnRanges
 from rankad.scorers.kernel import KernelScorer
-from rankad.scorers.mixture import GaussianMixture
-from rankad.scorers.nearfield import NearField
-from rankad.stages.neighbors import Neighbors, nearest_neighbors
+from rankad.scorers.mixture import GaussianMixture, MixturePlan
+from rankad.scorers.nearfield import NearField, near_unit
 from rankad.stages.scaling import fit_scaling
 
-__all__ = ["KernelLeftOut", "LeftOut"]
+__all__ = ["KernelLeftOut", "LeftOut", "near_left_out"]
 
-# Units whose logarithms differ by more than this are of another size.
-_OTHER_UNIT = 1.0
+# Units whose logarithms differ by no more than the first measure equally far; by more than the second, they
+# are of another size.
+_ALIKE, _OTHER_SIZE = 0.2, 1.0
 
 
 class KernelLeftOut(NamedTuple):
@@ -43,14 +46,6 @@ class LeftOut:
     chosen: Chosen
     kernel: KernelScorer
 
-    @cached_property
-    def neighbors(self) -> Neighbors:
-        """The neighbours of all training rows, from which fits that leave rows out take theirs."""
-        rows = self.chosen.view.rows
-        # A fold asks for 4 K neighbours of its rows; enough of the whole's hold them.
-        many = min(sizes.KNOWN_NEIGHBORS * self.task.recipe.k, len(rows) - 1)
-        return nearest_neighbors(rows, many, n_jobs=self.task.plan.n_jobs)
-
     def by_kernel(self) -> KernelLeftOut:
         """Score each training row by a ranker made, scaling included, from the rows outside its fold.
 
@@ -59,8 +54,8 @@ class LeftOut:
         in which the bandwidths are alike, they also share the unit of distances to landmarks, so that equally
         far is equally far in every fold.
         """
-        task, kernel, known = self.task, self.kernel, self.neighbors
-        view, rows = self.chosen.view, task.rows
+        task, kernel, whole, rows = self.task, self.kernel, self.chosen.prepared, self.task.rows
+        neighbors, scale = whole.neighbors, whole.scaling.scale
         # Rows of large folds might have fewer than K others in a half.
         few = task.plan.fuses and not task.cross_fits and sizes.UNIT_FOLDS * task.recipe.k < len(rows)
         parts = task.deal(sizes.UNIT_FOLDS if few else sizes.CALIBRATION_FOLDS)
@@ -73,20 +68,20 @@ class LeftOut:
                 rows[kept],
                 task.recipe.for_share(1 - len(held) / len(rows)),
                 task.train_seed,
-                view.name,
-                KnownNeighbors(known, view.scaling.scale, kept),
+                whole.scaling_name,
+                KnownNeighbors(neighbors, scale, kept),
             )
             # In rows of many small clusters, D_K jumps with any row left out.
-            alike = np.abs(np.log(prepared.scale / view.scaling.scale)).max() <= ALIKE_UNITS
-            sigma = self.chosen.sigma if alike else self.chosen.bandwidth.sigma(prepared.unit)
+            jumps = _differ(prepared.scaling.scale, scale, _ALIKE).any()
+            sigma = self.chosen.bandwidth.sigma(prepared.unit) if jumps else self.chosen.sigma
             scorer, solution = prepared.solve(sigma, [self.chosen.weight], task.scratch)[0]
+            # In the precision in which new rows will be scored.
+            scorer = replace(scorer.in_units(*prepared.scaling), single=kernel.single)
             # With very many columns, this is several copies of the rows.
             del prepared
-            # In the precision in which new rows will be scored.
-            scorer = replace(scorer, single=kernel.single)
             scores = replace(scorer, far_field=False).score(rows[held])
             if task.plan.far_field:
-                unlike = np.abs(np.log(scorer.widths / kernel.widths)) > ALIKE_UNITS
+                unlike = _differ(scorer.widths, kernel.widths, _ALIKE)
                 widths = np.where(unlike, scorer.widths, kernel.widths)
                 far_part = replace(scorer, coefficients=np.zeros_like(scorer.coefficients), widths=widths)
                 scores += far_part.score(rows[held])
@@ -105,29 +100,53 @@ class LeftOut:
         """Return how near training rows are to those outside their fold."""
         rows = self.task.rows
         return self.task.score_folds(
-            self.task.deal(sizes.CALIBRATION_FOLDS), lambda kept, held: near_left_out(rows, held, near.unit)
+            self.task.deal(sizes.CALIBRATION_FOLDS),
+            lambda kept, held: near_left_out(rows[held], rows[kept], near.unit),
         )
 
     def by_mixture(self, plan: MixturePlan, mixture: GaussianMixture) -> Floats:
-        """Return how likely training rows are by mixtures of the rows outside their fold.
-
-        Where a fold holds the only huge values of a column, the others have a far smaller unit there, by
-        which new rows will not be measured. So rows of such a fold that lie within the range of the others
-        are scored by the final mixture.
-        """
+        """Return how likely training rows are by mixtures of the rows outside their fold."""
         rows = self.task.rows
         many = len(rows) >= sizes.MIXTURE_OF_MANY
         unit = fit_scaling(rows, "standard").scale
 
         def score_fold(kept: Ints, held: Ints) -> Floats:
             others = rows[kept]
-            scores = plan.fit(others, kept, len(rows)).score(rows[held])
-            shift = np.abs(np.log(fit_scaling(others, "standard", len(rows)).scale / unit))
-            if shift.max() > _OTHER_UNIT:
-                inside = within_range(rows[held], others, shift > _OTHER_UNIT)
-                scores[inside] = mixture.score(rows[held[inside]])
-            return scores
+            scaling = fit_scaling(others, "standard", len(rows))
+            scores = plan.fit(others, kept, scaling).score(rows[held])
+            unlike = _differ(scaling.scale, unit, _OTHER_SIZE)
+            return _in_usual_units(scores, rows[held], others, unlike, mixture.score)
 
         return self.task.score_folds(
             self.task.deal(sizes.MIXTURE_FOLDS if many else sizes.CALIBRATION_FOLDS), score_fold
         )
+
+
+def near_left_out(held: Floats, others: Floats, unit: Floats) -> Floats:
+    """Return how near held rows are to the others, in the unit of these; `unit` is that of all rows."""
+    own = near_unit(others, len(held) + len(others))
+    scores = NearField.of(others, own).score(held)
+    unlike = _differ(own, unit, _ALIKE) & (len(held) > 1)
+    return _in_usual_units(scores, held, others, unlike, lambda rows: NearField.of(others, unit).score(rows))
+
+
+def _differ(units: Floats, others: Floats, most: float) -> Bools:
+    """Tell in which columns the logarithms of two units differ by more than `most`."""
+    return np.asarray(np.abs(np.log(units / others)) > most)
+
+
+def _in_usual_units(
+    scores: Floats, held: Floats, others: Floats, unlike: Bools, usual: Callable[[Floats], Floats]
+) -> Floats:
+    """Return the scores of held rows, those of some by the `usual` scorer.
+
+    A row must not stretch the unit it is measured in, so a fold's is that of the other rows. But where the
+    fold holds the only huge values of a column, their unit is far smaller there, and new rows will not be
+    measured by it. In such columns, rows within the range of the others are scored as new rows will be.
+    """
+    if unlike.any():
+        here, there = held[:, unlike], others[:, unlike]
+        inside = ((here >= there.min(axis=0)) & (here <= there.max(axis=0))).all(axis=1)
+        if inside.any():
+            scores[inside] = usual(held[inside])
+    return scores

@@ -11,7 +11,6 @@ from rankad._base.arrays import LARGEST, Floats, Ints
 from rankad.fitting import sizes
 from rankad.fitting.doubt import few_different, few_places, is_in_doubt
 from rankad.fitting.left_out import LeftOut
-from rankad.fitting.parts import MixturePlan, near_unit
 from rankad.fitting.plan import Plan
 from rankad.fitting.selecting import Chosen, choose
 from rankad.fitting.task import FitTask, RowSource
@@ -19,7 +18,8 @@ from rankad.model import RankModel
 from rankad.scorers.farfield import ColumnRanges
 from rankad.scorers.fusion import FusedScorer, Units, fuse, units_of
 from rankad.scorers.kernel import KernelScorer
-from rankad.scorers.nearfield import NearField
+from rankad.scorers.mixture import MixturePlan
+from rankad.scorers.nearfield import NearField, near_unit
 from rankad.stages.calibration import Calibration, Kind
 from rankad.stages.neighbors import Neighbors
 
@@ -57,14 +57,6 @@ class Fitted(NamedTuple):
         return scores
 
 
-class _Scoring(NamedTuple):
-    """What scores rows, and its scores of training rows left out, if it took them to make it."""
-
-    scorer: FusedScorer
-    left_out: Floats | None
-    converged: bool
-
-
 def fit_model(
     plan: Plan, rows: Floats | RowSource, entropy: Ints, *, any_seed: bool = False, judging: bool = False
 ) -> Fitted:
@@ -77,16 +69,20 @@ def fit_model(
     task, in_sample = FitTask.of(plan, rows, entropy, any_seed=any_seed), plan.calibration == "in-sample"
     chosen = choose(task)
     ranges = ColumnRanges.of(task.rows)
-    kernel = _in_units_of_rows(chosen, ranges)
+    prepared, solution = chosen.prepared, chosen.ranker.solution
+    kernel = chosen.ranker.scorer.in_units(*prepared.scaling)
+    if plan.far_field:
+        kernel = replace(kernel, limits=ranges.limits)
     # The theorem for in-sample ranks is about g itself, not about g rounded.
     kernel = kernel if in_sample else kernel.quickest()
-    left_out = LeftOut(task, chosen, kernel)
-    scoring = _fuse(task, kernel, left_out) if plan.fuses else _Scoring(FusedScorer(kernel), None, True)
-    wanted = task.cross_fits or (judging and not in_sample and task.reference is None)
-    if wanted and scoring.left_out is None:
-        scores, converged = left_out.by_kernel()
-        scoring = scoring._replace(left_out=scores, converged=converged)
-    scorer, doubt, calibrating = scoring.scorer, None, []
+    left_out, of_kernel, said = LeftOut(task, chosen, kernel), None, None
+    if task.reference is None and (plan.fuses or task.cross_fits or (judging and not in_sample)):
+        of_kernel = left_out.by_kernel()
+        said = of_kernel.scores
+    scorer = FusedScorer(kernel)
+    if plan.fuses:
+        scorer, said = _fuse(task, kernel, left_out, said)
+    doubt, calibrating = None, []
     free = task.drawn.free
     if len(free):
         calibrating.append(
@@ -97,19 +93,18 @@ def fit_model(
     if in_sample or task.cross_fits:
         own = scorer.score(task.rows, n_jobs=plan.n_jobs)
         if task.cross_fits:
-            assert scoring.left_out is not None
-            own, doubt = _cross_fitted(task, chosen, scoring, own, left_out.neighbors)
+            assert said is not None
+            own, doubt = _cross_fitted(task, chosen, scorer.n_parts, own, said)
         calibrating.append(own)
     # No copy of scores that may be very many.
     scores = calibrating[0] if len(calibrating) == 1 else np.concatenate(calibrating)
     kind: Kind = "in-sample" if in_sample else "cross-fit" if task.cross_fits else "split"
     relative = any(bandwidth.relative for bandwidth in plan.bandwidths)
     fixed = task.scalings == (None,) and not relative and not plan.far_field
-    solution, prepared = chosen.ranker.solution, chosen.view.prepared
     model = RankModel(
         scorer=scorer,
         calibration=Calibration.from_scores(scores, kind),
-        scaling=chosen.view.scaling,
+        scaling=prepared.scaling,
         ranges=ranges,
         n_neighbors=task.recipe.k,
         bandwidth=chosen.sigma,
@@ -118,7 +113,7 @@ def fit_model(
         n_kernels=len(plan.bandwidths) if fixed else None,
         norm=float(np.linalg.norm(solution.weights)),
         n_iter=solution.n_iter,
-        converged=solution.converged and scoring.converged,
+        converged=solution.converged and (of_kernel is None or of_kernel.converged),
         ranks=prepared.ranks,
         levels=prepared.levels,
         n_samples_fit=len(rows),
@@ -130,33 +125,23 @@ def fit_model(
     )
     if not isinstance(rows, np.ndarray):
         # Scores of rows elsewhere come in any order.
-        return Fitted(model, np.empty(0, dtype=np.int64), scoring.left_out, doubt)
+        return Fitted(model, np.empty(0, dtype=np.int64), said, doubt)
     which = np.concatenate([free, task.drawn.training])[: scores.size]
-    return Fitted(model, which[np.argsort(scores, kind="stable")], scoring.left_out, doubt)
+    return Fitted(model, which[np.argsort(scores, kind="stable")], said, doubt)
 
 
-def _in_units_of_rows(chosen: Chosen, ranges: ColumnRanges) -> KernelScorer:
-    """Return the scorer of scaled rows as one of rows as they come, that knows their ranges."""
-    scorer, scaling = chosen.ranker.scorer, chosen.view.scaling
-    return replace(
-        scorer,
-        landmarks=scorer.landmarks * scaling.scale + scaling.center,
-        widths=scorer.widths * scaling.scale,
-        limits=ranges.limits if scorer.far_field else None,
-    )
+def _fuse(
+    task: FitTask, kernel: KernelScorer, left_out: LeftOut, of_kernel: Floats | None
+) -> tuple[FusedScorer, Floats | None]:
+    """Make a scorer of several parts, in units of what they say of rows left out; and score these.
 
-
-def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
-    """Make a scorer of several parts, in units of what they say of rows left out."""
+    `of_kernel` is what RankSVM says of them. With reference rows there is no need to leave rows out: of many
+    rows, landmarks are few, and say of the rows that trained what they say of others.
+    """
     plan, rows, reference = task.plan, task.rows, task.reference
     mixtures = MixturePlan.of(plan.n_components, rows, int(task.mixture_seed.generate_state(1)[0]))
-    near, mixture, converged = None, None, True
-    if reference is None:
-        of_kernel, converged = left_out.by_kernel()
-    else:
-        # Of many rows, landmarks are few, and say of the rows that trained what they say of others.
-        of_kernel = kernel.score(rows)
-    said = [of_kernel]
+    near, mixture = None, None
+    said = [kernel.score(rows) if of_kernel is None else of_kernel]
     if plan.near_field:
         near = NearField.of(rows if reference is None else reference, near_unit(rows))
         said.append(left_out.by_near_field(near) if reference is None else near.score(rows))
@@ -184,11 +169,11 @@ def _fuse(task: FitTask, kernel: KernelScorer, left_out: LeftOut) -> _Scoring:
             units,
         )
         fused = fuse(parts[votes], units)
-    return _Scoring(scorer, fused if reference is None else None, converged)
+    return scorer, fused if reference is None else None
 
 
 def _cross_fitted(
-    task: FitTask, chosen: Chosen, scoring: _Scoring, own: Floats, neighbors: Neighbors
+    task: FitTask, chosen: Chosen, n_parts: int, own: Floats, said: Floats
 ) -> tuple[Floats, str | None]:
     """Return the scores that training rows calibrate with, and why they cannot be trusted, if so.
 
@@ -197,8 +182,7 @@ def _cross_fitted(
     kernel cannot tell from another, or on which the parts nearly agree, calibrates with no more than its own
     final score.
     """
-    assert scoring.left_out is not None
-    said, n_parts = scoring.left_out, scoring.scorer.n_parts
+    neighbors = chosen.prepared.neighbors
     capped = neighbors.distances[:, 0] <= _INDISTINCT * chosen.sigma
     if n_parts > 1:
         capped |= said - own <= _NEARLY_THE_SAME

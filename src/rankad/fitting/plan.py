@@ -72,10 +72,11 @@ class Plan(NamedTuple):
             )
         check_choice("selection", detector.selection, ("contrast", "shuffled", "disagreement"))
         check_choice("calibration", detector.calibration, ("cross-fit", "split", "in-sample"))
+        check_choice("scaling", detector.scaling, ("auto", *AUTO_SCALINGS))
         check_run(detector.random_state, detector.n_jobs)
         landmark_method, n_landmarks = _resolve_landmarks(detector.landmarks)
         return cls(
-            scalings=_resolve_scalings(detector.scaling),
+            scalings=AUTO_SCALINGS if detector.scaling == "auto" else (detector.scaling,),
             k=resolve_neighbors(detector.n_neighbors),
             cuts=resolve_cuts(detector.n_levels),
             bandwidths=resolve_bandwidths(detector.bandwidth),
@@ -103,6 +104,11 @@ class Plan(NamedTuple):
         """Whether there are parts beside RankSVM; the theorem for in-sample ranks is about g alone."""
         return (self.near_field or self.n_components > 0) and self.calibration != "in-sample"
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether rows are scored by models fitted without them: to calibrate, or for the units of parts."""
+        return self.calibration == "cross-fit" or self.fuses
+
     def n_selection_folds(self, n_training: int) -> int:
         """Return how many folds selection takes."""
         return 4 if self.selection == "disagreement" or n_training < sizes.SELECTION_OF_FEW else 2
@@ -111,7 +117,7 @@ class Plan(NamedTuple):
         """Return how many of the training rows the smallest training fold has."""
         if self.n_trials > 1:
             n_folds = self.n_selection_folds(n_training)
-        elif self.calibration == "cross-fit" or self.fuses:
+        elif self.leaves_out:
             n_folds = min(n_training, sizes.CALIBRATION_FOLDS)
         else:
             return n_training
@@ -124,12 +130,6 @@ def _is_sequence(value: Any) -> bool:
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf
-
-
-def _resolve_scalings(given: Any) -> tuple[str | None, ...]:
-    """Read `scaling`: the candidates."""
-    check_choice("scaling", given, ("auto", *AUTO_SCALINGS))
-    return AUTO_SCALINGS if given == "auto" else (given,)
 
 
 def resolve_bandwidths(given: Any) -> list[Bandwidth]:

@@ -16,6 +16,7 @@ from numpy.random import SeedSequence
 from rankad._base.arrays import Floats, Ints
 from rankad._base.scratch import Scratch
 from rankad._base.threads import cached_property
+from rankad.fitting import sizes
 from rankad.scorers.kernel import KernelScorer
 from rankad.stages.kernels import KernelMap, choose_landmarks
 from rankad.stages.levels import quantize
@@ -45,9 +46,10 @@ _MOST_SAY = 20.0
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a ranker is made, whichever the rows."""
+    """How a ranker is made, whichever the rows; `n_known` neighbours are looked for of all rows."""
 
     k: int
+    n_known: int
     cuts: tuple[float, ...]
     landmarks: str
     n_landmarks: int
@@ -79,12 +81,10 @@ class FittedRanker(NamedTuple):
 class PreparedRows:
     """Training rows with everything that does not depend on bandwidth and C, made when it is asked for.
 
-    `scaling` is learned from these rows. `known` are the neighbours of more rows than these; with the same
-    seed, landmarks are drawn alike. With a `reference`, neighbours are looked for among those rows, some of
-    which take part in choosing landmarks; without, in random halves of the rows. `density` is what to rank
-    the rows by, where it is known. `unit` is ``D_K``, the mean distance to the K nearest neighbours (1 if
-    that is zero); with a far field, no row counts for more than twenty times the median row. With a reference
-    or a known density it is estimated from a strided subset.
+    `scaling` is learned from these rows; all else is in its units. `known` are the neighbours of more rows
+    than these; with the same seed, landmarks are drawn alike. With a `reference`, neighbours are looked for
+    among those rows, some of which take part in choosing landmarks; without, in random halves of the rows.
+    `density` is what to rank the rows by, where it is known.
     """
 
     def __init__(
@@ -97,65 +97,61 @@ class PreparedRows:
         reference: Floats | None = None,
         density: Floats | None = None,
         n_jobs: int | None = None,
-        unit: float | None = None,
     ) -> None:
-        self._seed = seed
         # A copy, since spawning counts: the same seed means the same halves, whoever used it before.
         self._halves_seed, landmarks_seed = SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
         self._landmarks_seed = int(landmarks_seed.generate_state(1)[0])
-        self._recipe, self._n_jobs = recipe, n_jobs
+        self._recipe, self._n_jobs, self._known, self._density = recipe, n_jobs, known, density
         n_all = None if known is None else len(known.neighbors.indices)
-        self._scaling = fit_scaling(rows, scaling, n_all)
+        self.scaling_name, self.scaling = scaling, fit_scaling(rows, scaling, n_all)
         # No copy where nothing is scaled: there may be very many columns.
-        self._rows = rows if scaling is None else self._scaling.apply(rows)
-        self._reference = None if reference is None else self._scaling.apply(reference)
-        self._is_scaled = scaling is not None
-        self._density = density
-        n, k = len(rows), recipe.k
-        self._names = np.arange(n) if known is None else known.kept
-        if reference is not None and unit is not None:
-            self.unit = unit
-            return
-        if reference is not None or density is not None:
-            # No halves: the unit is all that neighbours are for.
-            step = max(1, n // _UNIT_ROWS)
-            near = nearest_neighbors(self._rows, min(k + 1, n), self._rows[::step], n_jobs=n_jobs)
-            # The nearest is the row itself, or its equal.
-            self.unit = self._unit_of(near.distances[:, 1:])
-            return
-        # Halves need four times as many.
-        many = min(4 * k, n - 1)
-        if known is None:
-            self._neighbors = nearest_neighbors(self._rows, many, n_jobs=n_jobs)
+        self.rows = rows if scaling is None else self.scaling.apply(rows)
+        self._reference = None if reference is None else self.scaling.apply(reference)
+        self._names = np.arange(len(rows)) if known is None else known.kept
+
+    @cached_property
+    def neighbors(self) -> Neighbors:
+        """The neighbours of the rows; of all rows so many that fits which leave rows out take theirs."""
+        most = len(self.rows) - 1
+        if self._known is None:
+            return nearest_neighbors(self.rows, min(self._recipe.n_known, most), n_jobs=self._n_jobs)
+        known, scale, kept = self._known
+        shrinkage = float((scale / self.scaling.scale).min())
+        return neighbors_among(
+            kept, min(sizes.HALVES_NEIGHBORS * self._recipe.k, most), self.rows, known, shrinkage
+        )
+
+    @cached_property
+    def unit(self) -> float:
+        """``D_K``, the mean distance to the K nearest neighbours; 1 if all are zero.
+
+        With a far field, no row counts for more than twenty times the median row. With a reference or a known
+        density it is estimated from a strided subset: the unit is all that neighbours are for.
+        """
+        k, n = self._recipe.k, len(self.rows)
+        if self._reference is None and self._density is None:
+            by_row = self.neighbors.distances[:, :k].mean(axis=1)
         else:
-            shrinkage = float((known.scale / self._scaling.scale).min())
-            self._neighbors = neighbors_among(known.kept, many, self._rows, known.neighbors, shrinkage)
-        self.unit = self._unit_of(self._neighbors.distances[:, :k])
-
-    @property
-    def scale(self) -> Floats:
-        """What the columns of the rows were divided by."""
-        return self._scaling.scale
-
-    def _unit_of(self, distances: Floats) -> float:
-        """Return ``D_K`` from the distances of rows to their neighbours; 1 if all are zero."""
-        by_row = distances.mean(axis=1)
-        if not self._recipe.far_field:
-            return float(by_row.mean()) or 1.0
+            asked = self.rows[:: max(1, n // _UNIT_ROWS)]
+            near = nearest_neighbors(self.rows, min(k + 1, n), asked, n_jobs=self._n_jobs)
+            # The nearest is the row itself, or its equal.
+            by_row = near.distances[:, 1:].mean(axis=1)
         apart = by_row[by_row > 0]
         if not apart.size:
             return 1.0
+        if not self._recipe.far_field:
+            return float(by_row.mean())
         return float(np.minimum(by_row, _MOST_SAY * np.median(apart)).mean())
 
     @cached_property
     def density(self) -> Floats | None:
         """Minus the mean distance to the K nearest of the reference rows; None without such rows."""
-        return self._density if self._reference is None else self._find_density(self._rows, self._n_jobs)
+        return self._density if self._reference is None else self._find_density(self.rows, self._n_jobs)
 
     def density_at(self, which: Ints) -> Floats | None:
         """Return the density of some of the rows; where nobody has asked for all, theirs alone is found."""
         if self._reference is not None and "density" not in vars(self):
-            return self._find_density(self._rows[which], 1)
+            return self._find_density(self.rows[which], 1)
         return None if self.density is None else self.density[which]
 
     def _find_density(self, rows: Floats, n_jobs: int | None) -> Floats:
@@ -169,9 +165,9 @@ class PreparedRows:
         """The ranks of the rows: by their density, or by what they have in random halves of themselves."""
         if self.density is not None:
             return density_ranks(self.density)
-        n, k = len(self._rows), self._recipe.k
+        n, k = len(self.rows), self._recipe.k
         halves = random_halves(n, N_HALVINGS, np.random.default_rng(self._halves_seed))
-        return resampled_ranks(-split_means(self._rows, k, halves, self._neighbors), halves)
+        return resampled_ranks(-split_means(self.rows, k, halves, self.neighbors), halves)
 
     @cached_property
     def levels(self) -> Ints:
@@ -180,7 +176,7 @@ class PreparedRows:
 
     @cached_property
     def _loss(self) -> PairLoss:
-        far_weight = FAR_SHARE * len(self._rows) if self._recipe.far_field else 0.0
+        far_weight = FAR_SHARE * len(self.rows) if self._recipe.far_field else 0.0
         return PairLoss(self.levels, far_weight=far_weight)
 
     @property
@@ -190,7 +186,7 @@ class PreparedRows:
 
     @cached_property
     def _map(self) -> KernelMap:
-        rows, names = self._rows, self._names
+        rows, names = self.rows, self._names
         if self._reference is not None and self._recipe.n_landmarks < len(rows):
             step = max(1, len(self._reference) // len(rows))
             rows = np.concatenate([rows, self._reference[::step]])
@@ -198,30 +194,11 @@ class PreparedRows:
         landmarks = choose_landmarks(
             rows, self._recipe.n_landmarks, self._recipe.landmarks, seed=self._landmarks_seed, names=names
         )
-        return KernelMap(self._rows, landmarks)
-
-    @cached_property
-    def _landmarks(self) -> Floats:
-        """The landmarks in the units of the rows as they came."""
-        if not self._is_scaled:
-            return self._map.landmarks
-        center, scale = self._scaling
-        return self._map.landmarks * scale + center
-
-    def among(self, reference: Floats) -> PreparedRows:
-        """Return the same rows, to be ranked by other reference rows; `scaling` must not have been given."""
-        return PreparedRows(
-            self._rows,
-            self._recipe,
-            self._seed,
-            reference=reference,
-            n_jobs=self._n_jobs,
-            unit=self.unit,
-        )
+        return KernelMap(self.rows, landmarks)
 
     def complete(self) -> PreparedRows:
         """Make now what would be made when it is asked for, and return the whole."""
-        _ = self._loss, self._landmarks
+        _ = self.unit, self._loss, self._map
         return self
 
     def solve(
@@ -229,21 +206,19 @@ class PreparedRows:
     ) -> list[FittedRanker]:
         """Train at one bandwidth for several C, given as C times the number of pairs, ascending.
 
-        That product, unlike C, means the same for any number of rows.
+        That product, unlike C, means the same for any number of rows. The scorers are of scaled rows.
         """
         features = self._map.features(sigma, scratch)
         # Without pairs there is nothing to weigh, and g is zero.
         C = [weight / self.n_pairs if self.n_pairs else 1.0 for weight in pair_weights]
-        widths = sigma * self._scaling.scale
+        landmarks, widths, far_field = (
+            self._map.landmarks,
+            np.full(self.rows.shape[1], sigma),
+            self._recipe.far_field,
+        )
         return [
             FittedRanker(
-                KernelScorer(
-                    self._landmarks,
-                    features.coefficients(solution.weights),
-                    widths,
-                    self._recipe.far_field,
-                ),
-                solution,
+                KernelScorer(landmarks, features.coefficients(solution.weights), widths, far_field), solution
             )
             for solution in solve_path(features.rows, self._loss, C, scratch)
         ]

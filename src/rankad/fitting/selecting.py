@@ -12,7 +12,7 @@ from rankad._base.progress import Progress
 from rankad.fitting import sizes
 from rankad.fitting.narrowing import Narrowed, narrow_others, narrowed, shuffled_cells
 from rankad.fitting.plan import Bandwidth
-from rankad.fitting.ranker import FittedRanker, PreparedRows, Recipe
+from rankad.fitting.ranker import FittedRanker, PreparedRows
 from rankad.fitting.task import FitTask
 from rankad.scorers.kernel import KernelScorer
 from rankad.stages.levels import disagreement
@@ -32,32 +32,6 @@ __all__ = ["Chosen", "choose"]
 _AT_ONCE = 2**18
 
 
-class View(NamedTuple):
-    """The training rows under one scaling, and what comes of them."""
-
-    name: str | None
-    scaling: Scaling
-    rows: Floats
-    prepared: PreparedRows
-
-    @classmethod
-    def of(
-        cls,
-        rows: Floats,
-        name: str | None,
-        recipe: Recipe,
-        seed: np.random.SeedSequence,
-        reference: Floats | None = None,
-        n_jobs: int | None = None,
-    ) -> View:
-        """Scale some rows, and others like them that serve as reference."""
-        scaling = fit_scaling(rows, name)
-        scaled = scaling.apply(rows)
-        apart = None if reference is None else scaling.apply(reference)
-        prepared = PreparedRows(scaled, recipe, seed, reference=apart, n_jobs=n_jobs)
-        return cls(name, scaling, scaled, prepared)
-
-
 class Chosen(NamedTuple):
     """The choice made, and the ranker of all training rows, scaled as chosen, that it makes.
 
@@ -65,7 +39,7 @@ class Chosen(NamedTuple):
     select.
     """
 
-    view: View
+    prepared: PreparedRows
     bandwidth: Bandwidth
     sigma: float
     C: float
@@ -76,51 +50,46 @@ class Chosen(NamedTuple):
 
 def choose(task: FitTask) -> Chosen:
     """Choose scaling, bandwidth and C without labels, and train with them."""
-    plan, rows, reference, jobs = task.plan, task.rows, task.reference, task.plan.n_jobs
+    plan, rows, reference = task.plan, task.rows, task.reference
     C = plan.C or [sizes.AUTO_C / len(rows)]
-    selection, best, some = None, 0, None
-    if reference is not None:
-        # To select, a strided subset will do: about as many as train, where there are so many.
-        some = reference[:: max(1, len(reference) // len(rows))]
-    views: list[View] = []
-    if task.is_very_wide:
+
+    def prepared(scaling: str | None, reference: Floats | None) -> PreparedRows:
+        seed, jobs = task.train_seed, plan.n_jobs
+        return PreparedRows(rows, task.recipe, seed, scaling, reference=reference, n_jobs=jobs)
+
+    selection, best, views = None, 0, list[PreparedRows]()
+    if plan.n_trials > 1 and task.is_very_wide:
         selection = _select_narrow(task, C)
-    else:
-        views = [
-            View.of(rows, scaling, task.recipe, task.train_seed, some, jobs) for scaling in task.scalings
-        ]
-        if plan.n_trials > 1:
-            selection = _select(task, views, C)
+    elif plan.n_trials > 1:
+        # To select, a strided subset will do: about as many as train, where there are so many.
+        some = None if reference is None else reference[:: max(1, len(reference) // len(rows))]
+        views = [prepared(scaling, some) for scaling in task.scalings]
+        selection = _select(task, views, C)
     if selection is not None:
         best = selection.best
     which, multiple, at = np.unravel_index(best, (len(task.scalings), len(plan.bandwidths), len(C)))
-    if task.is_very_wide:
-        view = View.of(rows, task.scalings[which], task.recipe, task.train_seed, None, jobs)
-    else:
-        view = views[which]
     if reference is not None:
         n_ranking = sizes.n_ranking(len(reference), rows.size)
         ranking = reference[np.arange(n_ranking) * len(reference) // n_ranking]
-        view = view._replace(prepared=view.prepared.among(view.scaling.apply(ranking)))
-    weight = C[at] * view.prepared.n_pairs
-    sigma = plan.bandwidths[multiple].sigma(view.prepared.unit)
-    ranker = view.prepared.solve(sigma, [weight], task.scratch)[0]
-    return Chosen(view, plan.bandwidths[multiple], sigma, C[at], weight, ranker, selection)
+        here = prepared(task.scalings[which], ranking)
+    else:
+        here = views[which] if views else prepared(task.scalings[which], None)
+    weight = C[at] * here.n_pairs
+    sigma = plan.bandwidths[multiple].sigma(here.unit)
+    ranker = here.solve(sigma, [weight], task.scratch)[0]
+    return Chosen(here, plan.bandwidths[multiple], sigma, C[at], weight, ranker, selection)
 
 
 def _select_narrow(task: FitTask, C: list[float]) -> SelectionTable:
     """Select by rows in few columns, at the same distances."""
     rows = task.rows
     narrow = [narrowed(rows, fit_scaling(rows, scaling)) for scaling in task.scalings]
-    views = [
-        View.of(each.rows, None, task.recipe, task.train_seed)._replace(name=name)
-        for name, each in zip(task.scalings, narrow, strict=True)
-    ]
+    views = [PreparedRows(each.rows, task.recipe, task.train_seed) for each in narrow]
     return _select(task, views, C, narrow)
 
 
 def _select(
-    task: FitTask, views: list[View], C: list[float], narrow: list[Narrowed] | None = None
+    task: FitTask, views: list[PreparedRows], C: list[float], narrow: list[Narrowed] | None = None
 ) -> SelectionTable:
     rows, criterion, bandwidths = task.rows, task.plan.selection, task.plan.bandwidths
     if criterion == "shuffled" and rows.shape[1] == 1:
@@ -143,13 +112,13 @@ def _select(
         view = views[which]
         kept = np.delete(np.arange(len(rows)), parts[fold])
         recipe = task.recipe.for_share(len(kept) / len(rows))
-        density = view.prepared.density_at(kept)
+        density = view.density_at(kept)
         return PreparedRows(view.rows[kept], recipe, fold_seeds[fold][0], density=density).complete()
 
     if criterion == "disagreement":
         for view in views:
             # What all folds share is made before they begin.
-            _ = view.prepared.levels
+            _ = view.levels
     prepared = task.in_parallel(prepare, len(parts) * len(views))
     negatives = [
         [_negatives(criterion, rows[held], np.delete(rows, held, axis=0), seeds[1])] * len(views)
@@ -175,7 +144,7 @@ def _select(
         [np.concatenate(tried[at : at + each]) for at in range(0, len(tried), each)], axis=2
     )
     progress.finish()
-    sigmas = [[bandwidth.sigma(view.prepared.unit) for bandwidth in bandwidths] for view in views]
+    sigmas = [[bandwidth.sigma(view.unit) for bandwidth in bandwidths] for view in views]
     return collect_trials(task.scalings, sigmas, C, losses, criterion)
 
 
@@ -209,13 +178,13 @@ def _narrow_negatives(
 
 
 def _judge(
-    scorers: list[KernelScorer], view: View, held: Ints, negatives: list[Floats]
+    scorers: list[KernelScorer], view: PreparedRows, held: Ints, negatives: list[Floats]
 ) -> list[list[Floats]]:
     """Return the losses of scorers by the chosen criterion, for each kind those of rows."""
     scorers = list(map(KernelScorer.quickest, scorers))
     nominal = [scorer.score(view.rows[held]) for scorer in scorers]
     if not negatives:
-        levels = view.prepared.levels[held]
+        levels = view.levels[held]
         return [[np.array([disagreement(scores, levels)])] for scores in nominal]
     outside = [_scores_of(scorers, view.scaling, rows) for rows in negatives]
     return [

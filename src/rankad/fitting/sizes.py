@@ -17,8 +17,9 @@ MIXTURE_ROWS = 20_000
 # of many rows takes longer to make than it changes with a row. For the units of parts alone, a few will do.
 CALIBRATION_FOLDS, MIXTURE_FOLDS, UNIT_FOLDS = 40, 20, 5
 MIXTURE_OF_MANY = 1_000
-# Neighbours known of all rows, in multiples of K, from which folds take theirs.
-KNOWN_NEIGHBORS = 6
+# Neighbours that random halves are ranked by, and those known of all rows, from which folds take theirs: in
+# multiples of K.
+HALVES_NEIGHBORS, KNOWN_NEIGHBORS = 4, 6
 # Selection takes more folds of fewer rows than this.
 SELECTION_OF_FEW = 1_000
 # What C="auto" is, over the number of training rows.

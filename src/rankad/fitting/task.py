@@ -83,13 +83,14 @@ class FitTask:
         # Where the columns have similar spreads, no scaling is the plainest.
         alike = alike_in_spread(training)
         k = _neighbors(plan, n_training)
+        n_known = k * (sizes.KNOWN_NEIGHBORS if plan.leaves_out else sizes.HALVES_NEIGHBORS)
         return cls(
             plan,
             drawn,
             training,
             rows[drawn.reference] if n_reference else None,
             tuple(sorted(plan.scalings, key=lambda scaling: (scaling is None) != alike)),
-            Recipe(k, plan.cuts, plan.landmark_method, plan.n_landmarks, plan.far_field),
+            Recipe(k, n_known, plan.cuts, plan.landmark_method, plan.n_landmarks, plan.far_field),
             train_seed,
             select_seed,
             mixture_seed,
@@ -104,7 +105,7 @@ class FitTask:
     def is_very_wide(self) -> bool:
         """Whether columns are so many that selecting takes long, and more memory than all else."""
         n, d = self.rows.shape
-        return d > max(sizes.VERY_WIDE, 2 * n) and self.plan.n_trials > 1 and self.reference is None
+        return d > max(sizes.VERY_WIDE, 2 * n) and self.reference is None
 
     @property
     def can_be_split(self) -> bool:

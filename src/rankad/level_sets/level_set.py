@@ -72,6 +72,12 @@ class LevelSet:
     >>> volume = normal.volume(random_state=0)
     >>> 0.85 < volume.volume / (4.6 * np.pi) < 1.15
     True
+    >>> normal.is_bounded, normal.is_within(detector.level_set(0.05))
+    (True, True)
+    >>> normal.sample(3).shape, normal.project((0, 1), n=50).shape
+    ((3, 2), (50, 2))
+    >>> len(normal.boundary()), normal.grid(20)[2].shape
+    (1, (20, 20))
     """
 
     def __init__(self, detector: Any, alpha: float, rows: Floats) -> None:

@@ -51,6 +51,16 @@ class ModelFileError(ValueError):
         The file.
     reason : str
         What is wrong with it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".rankad") as file:
+    ...     try:
+    ...         load(file.name)
+    ...     except ModelFileError as error:
+    ...         print(error.reason)
+    it is cut short, damaged, or something else (...)
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -150,6 +160,16 @@ def load(path: str | os.PathLike[str]) -> RankAD | KLPE | EpsilonLPE | TableDete
     ------
     ModelFileError
         If the file is not a whole and unaltered model that this version of rankad can read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from rankad import KLPE
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     KLPE().fit(np.arange(19.0)[:, None]).save(f"{folder}/model.rankad")
+    ...     load(f"{folder}/model.rankad").n_neighbors_
+    3
     """
     # The first load imports numba, which makes very many objects that stay.
     with no_collection(), _named(path) as name:

@@ -110,8 +110,14 @@ class DriftMonitor:
     >>> monitor.update(rng.integers(1, 301, size=100) / 1000)[0]
     DriftAlarm(row=5..., since=5..., by='run')
     >>> monitor = DriftMonitor.from_json(monitor.to_json())
-    >>> monitor.n_rows
-    600
+    >>> monitor.n_rows, monitor.is_drifted(), monitor.cusum, monitor.evidence
+    (600, True, 1.0, 1.0)
+
+    For the p-values of a detector:
+
+    >>> from rankad import KLPE
+    >>> DriftMonitor.for_detector(KLPE().fit(np.arange(500.0)[:, None])).n_calibration
+    500
     """
 
     def __init__(

@@ -49,6 +49,15 @@ class OnlineAlarms:
     ----------
     n_rows, n_alarms : int
         So far.
+
+    Examples
+    --------
+    >>> online = OnlineAlarms(0.1, n_calibration=9999, method="batch")
+    >>> online.update([0.0001, 0.5, 0.0002, 0.9])
+    array([ True, False,  True, False])
+    >>> online = OnlineAlarms.from_json(online.to_json())
+    >>> online.n_alarms, online.is_silent
+    (2, False)
     """
 
     def __init__(

@@ -6,8 +6,8 @@ is about as abnormal as the part says that finds it most abnormal, and a little 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -122,13 +122,8 @@ class FusedScorer:
     def score(self, rows: Floats, *, n_jobs: int | None = None) -> Floats:
         """Return the scores of rows; each row's depends on that row alone, to the last bit.
 
-        A row that is not all finite numbers scores NaN.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-        n_jobs : int, optional
-            Threads; it changes the time taken and nothing else.
+        A row that is not all finite numbers scores NaN. `n_jobs` threads change the time taken and nothing
+        else.
         """
         if self.units is None:
             return self.kernel.score(rows, n_jobs=n_jobs)
@@ -156,6 +151,3 @@ class FusedScorer:
         for at, part in enumerate(others, 1):
             found[at] = part.score(rows)
         return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}

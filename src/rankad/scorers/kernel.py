@@ -62,15 +62,9 @@ class KernelScorer:
     single: bool = False
 
     def score(self, rows: Floats, *, n_jobs: int | None = None) -> Floats:
-        """Return the scores of rows; each depends on its row alone, to the last bit.
+        """Return the scores of rows: NaN for those that are not finite.
 
-        NaN for rows that are not finite.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-        n_jobs : int, optional
-            Number of threads; it does not change the scores.
+        Each depends on its row alone, to the last bit, whatever the number of threads, `n_jobs`.
         """
         layout, limits = self._layout, self.limits or _NO_LIMITS
         reach = FAR_REACH if self.far_field else math.inf
@@ -132,6 +126,10 @@ class KernelScorer:
         of_distances = NEAREST * 2.0**-22 * double._from_center().max() if self.far_field else 0.0
         off = max(single.rounding, of_distances)
         return single if off <= _GOOD_ENOUGH * own.std() else double
+
+    def in_units(self, center: Floats, scale: Floats) -> KernelScorer:
+        """Return the scorer of rows ``center + scale * x``, where this one is of rows x."""
+        return replace(self, landmarks=self.landmarks * scale + center, widths=self.widths * scale)
 
     @cached_property
     def _layout(self) -> _Layout:

@@ -15,8 +15,11 @@ from scipy.linalg.lapack import dtrtri
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.threads import cached_property
+from rankad.stages.kernels import choose_landmarks
+from rankad.stages.neighbors import nearest_neighbors
+from rankad.stages.scaling import Scaling, fit_scaling
 
-__all__ = ["GaussianMixture", "fit_mixture", "n_gaussians"]
+__all__ = ["GaussianMixture", "MixturePlan", "fit_mixture"]
 
 # Steps of expectation and maximization after the first covariances. Few, so that every fold can take them.
 _STEPS = 3
@@ -26,13 +29,14 @@ _LEAST_VARIANCE = 1e-4
 _FEWEST, _LEAST_SHARE = 1e-6, 1e-12
 # About each Gaussian are at least so many rows, on average.
 _ROWS_EACH = 20
+# With fewer rows for every column than these there is no mixture.
+_ROWS_A_COLUMN = 4
+# A mixture takes about as many multiplications a step at most.
+_MOST_WORK = 5e8
+# The median over rows is taken of a strided subset of about so many.
+_MEDIAN_ROWS = 1_000
 # So many numbers are worked on at a time.
 _AT_ONCE = 2**21
-
-
-def n_gaussians(most: int, n_rows: int) -> int:
-    """Return of how many Gaussians a mixture is made: `most`, or one for every 20 rows."""
-    return max(1, min(most, n_rows // _ROWS_EACH))
 
 
 @dataclass(frozen=True)
@@ -176,3 +180,35 @@ def _terms(rows: Floats, mixture: GaussianMixture) -> Floats:
         gaps *= gaps
         found[begin : begin + step] = mixture.constants - gaps.reshape(-1, n_all, d).sum(axis=2) / 2
     return found
+
+
+class MixturePlan(NamedTuple):
+    """How a mixture is made, whichever the rows: no Gaussians for none; all folds draw by the same seed."""
+
+    n_gaussians: int
+    seed: int
+
+    @classmethod
+    def of(cls, most: int, rows: Floats, seed: int) -> MixturePlan:
+        """Plan a mixture of `most` Gaussians, or fewer: one for every 20 rows, and what many columns allow.
+
+        None with fewer than four rows for every column: too few to estimate a covariance.
+        """
+        n, d = rows.shape
+        affordable = int(_MOST_WORK / (max(n, d) * d**2))
+        if most == 0 or n < _ROWS_A_COLUMN * d or affordable == 0:
+            return cls(0, seed)
+        return cls(min(most, max(1, n // _ROWS_EACH), affordable), seed)
+
+    def fit(self, rows: Floats, names: Ints, scaling: Scaling | None = None) -> GaussianMixture:
+        """Fit the mixture in units of the rows, with a median score of zero on them.
+
+        How large densities are depends on how well the Gaussians happen to fit; only relative to the median
+        row do mixtures of nearly the same rows agree. What is drawn for a row goes by its name.
+        """
+        scaling = scaling or fit_scaling(rows, "standard")
+        scaled = scaling.apply(rows)
+        centers = choose_landmarks(scaled, self.n_gaussians, "kmeans", seed=self.seed, names=names)
+        owners = nearest_neighbors(centers, 1, scaled).indices[:, 0]
+        mixture = fit_mixture(scaled, owners).in_units(*scaling)
+        return mixture.relative_to(rows[:: -(-len(rows) // _MEDIAN_ROWS)])

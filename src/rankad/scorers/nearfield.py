@@ -19,8 +19,9 @@ from rankad._base.arrays import Floats, Ints
 from rankad._base.threads import cached_property
 from rankad._loops.nearest import ABREAST, NEAR, near_distances, nearest_hubs
 from rankad._loops.vectors import in_groups, lanes
+from rankad.stages.scaling import fit_scaling, notable_change
 
-__all__ = ["NearField"]
+__all__ = ["NearField", "near_unit"]
 
 # About how many hubs the nearest rows are looked for.
 _VISITED = 4
@@ -52,13 +53,7 @@ class NearField:
 
     @classmethod
     def of(cls, rows: Floats, unit: Floats) -> NearField:
-        """Choose which of some nominal rows are the hubs.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (m, d)
-        unit : ndarray of shape (d,)
-        """
+        """Choose which of some nominal rows are the hubs; `unit` is that of each column."""
         kept, n_distinct = _few_copies(rows, NEAR)
         # Comparing with so many hubs takes about as long as with the rows about a few of them.
         cell = max(_CELL, _CELL_A_COLUMN * rows.shape[1])
@@ -77,6 +72,18 @@ class NearField:
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def near_unit(rows: Floats, n_all: int | None = None) -> Floats:
+    """Return the unit of each column by which nominal rows are near, of shape (d,).
+
+    The geometric mean of standard deviation and range: columns vary alike by the one, and those with long
+    tails or rare values have less say by the other. For a constant column, as if one of the rows had
+    differed.
+    """
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    ranges = np.where(high > low, high - low, notable_change(low))
+    return np.sqrt(fit_scaling(rows, "standard", n_all).scale * ranges)
 
 
 class _Layout(NamedTuple):

@@ -73,6 +73,12 @@ class FalseAlarmBound(NamedTuple):
         Whether a theorem covers this detector as fitted.
     theorem : str
         Which one, and how its quantities were bounded.
+
+    Examples
+    --------
+    >>> bound = beta_bound(Calibration.from_scores(np.arange(999.0), "split"), alpha=0.05, delta=0.05)
+    >>> round(bound.bound, 4), bound.exact
+    (0.0618, True)
     """
 
     bound: float
@@ -100,6 +106,8 @@ class Calibration:
     array([0.25, 0.75, 1.  ])
     >>> calibration.threshold(0.5)
     0.2
+    >>> calibration.n_below(0.5), calibration.worth
+    (2, 1.0)
     """
 
     scores: Floats
