@@ -36,7 +36,10 @@ def watch(
         0.01, "--drift-rate SHARE", "The chance of a false drift alarm, ever.", callback=opt.checked_rate
     ),
     run_length: int = opt.option(
-        10_000, "--run-length ROWS", "Rows between false drift alarms by CUSUM, at least.", min=2
+        10_000,
+        "--run-length ROWS",
+        "Rows until a false drift alarm of the faster kind, at least, on average.",
+        min=2,
     ),
     follow: bool = opt.option(False, "--follow -f", "Wait for more rows until interrupted."),
     interval: float = opt.option(1.0, "--interval SECONDS", "How often to look for more rows.", min=0.01),
@@ -95,9 +98,9 @@ def watch(
 
 def _print_drift(found: list[DriftAlarm]) -> None:
     for alarm in found:
-        kind = "the evidence bound" if alarm.by == "ever" else "CUSUM"
+        sure = " for certain" if alarm.by == "ever" else ""
         console(stderr=True).print(
-            f"Row {alarm.row:,}: normal behaviour has drifted, since about row {alarm.since:,} (by {kind})."
+            f"Row {alarm.row:,}: normal behaviour has drifted{sure}, since about row {alarm.since:,}."
         )
 
 
@@ -117,6 +120,6 @@ def _print_json(watcher: Watcher, raised: list[DriftAlarm]) -> None:
         "drift": [alarm._asdict() for alarm in raised],
         "drift_before": len(watcher.monitor.alarms) - len(raised),
         "evidence": watcher.monitor.evidence,
-        "cusum": watcher.monitor.cusum,
+        "run_evidence": watcher.monitor.run_evidence,
     }
     typer.echo(to_json(answer))

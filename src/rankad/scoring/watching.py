@@ -70,7 +70,7 @@ class Watcher:
     delimiter : str
         Between cells.
     **monitor
-        Options of `DriftMonitor`: delta, run_length, delta_calibration.
+        Options of `DriftMonitor`: delta, run_length, rearm_after.
 
     Attributes
     ----------
