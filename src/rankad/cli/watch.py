@@ -27,7 +27,9 @@ def watch(
         metavar="TABLE", help="A CSV file that grows; - is standard input.", show_default=False
     ),
     model: Path = opt.MODEL,
-    state: Path = opt.option(..., "--state -s FILE", "Where watching resumes from; created if missing."),
+    state: Path = opt.option(
+        ..., "--state -s FILE", "Where watching resumes from; created if missing, with FILE.lock."
+    ),
     out: Path = opt.option(..., "--out -o FILE", "Where alarms go, as JSON lines; appended to."),
     alpha: float | None = opt.option(
         None, "--alpha -a RATE", "False-alarm rate. [default: the model's]", callback=opt.checked_rate
@@ -59,7 +61,7 @@ def watch(
     from rankad.detectors.table import TableDetector
     from rankad.io.errors import TableError
     from rankad.modelfile import load
-    from rankad.scoring.watching import Watcher
+    from rankad.scoring.watching import Watcher, watching_alone
 
     inputs: list[str | Path] = [model] if table == "-" else [table, model]
     opt.check_file(str(out), "--out", [*inputs, state])
@@ -69,25 +71,26 @@ def watch(
         raise TableError(
             f"{model} was fitted on an array; watch needs a model that rankad fit made of a table."
         )
-    watcher = Watcher(
-        detector,
-        hashlib.sha256(model.read_bytes()).hexdigest(),
-        state,
-        out,
-        alpha=alpha,
-        delimiter=delimiter,
-        delta=drift_rate,
-        run_length=run_length,
-    )
     raised: list[DriftAlarm] = []
-    while True:
-        found = watcher.read_stream(sys.stdin.buffer) if table == "-" else watcher.read(table)
-        raised += found
-        if not quiet and not as_json:
-            _print_drift(found)
-        if not follow or table == "-":
-            break
-        time.sleep(interval)
+    with watching_alone(state):
+        watcher = Watcher(
+            detector,
+            hashlib.sha256(model.read_bytes()).hexdigest(),
+            state,
+            out,
+            alpha=alpha,
+            delimiter=delimiter,
+            delta=drift_rate,
+            run_length=run_length,
+        )
+        while True:
+            found = watcher.read_stream(sys.stdin.buffer) if table == "-" else watcher.read(table)
+            raised += found
+            if not quiet and not as_json:
+                _print_drift(found)
+            if not follow or table == "-":
+                break
+            time.sleep(interval)
     if as_json:
         _print_json(watcher, raised)
     elif not quiet:

@@ -90,7 +90,7 @@ class ResumableFile(Destination):
         is_new = not self.path.exists()
         self.file = open(self.path, "wb" if is_new else "rb+")  # noqa: SIM115
         try:
-            _lock(self.file, self.path)
+            lock(self.file, f"{self.path} is being written by another run; wait for it, or stop it.")
             self._resume(self._read_journal())
         except BaseException:
             self.file.close()
@@ -197,8 +197,8 @@ def _standard_output() -> IO[bytes]:
     return stream
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Refuse to write beside another run."""
+def lock(file: IO[bytes], otherwise: str) -> None:
+    """Keep other runs from a file until it is closed, or raise an error that says `otherwise`."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -206,4 +206,4 @@ def _lock(file: IO[bytes], path: Path) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise TableError(f"{path} is being written by another run; wait for it, or stop it.") from error
+        raise TableError(otherwise) from error

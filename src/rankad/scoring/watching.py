@@ -7,6 +7,8 @@ import io
 import json
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from rankad._base.files import replacing
+from rankad.io.destinations import lock
 from rankad.io.errors import TableError
 from rankad.monitoring.drift import DriftAlarm, DriftMonitor
 from rankad.tables.judging import Watch
@@ -22,7 +25,7 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
 
-__all__ = ["Watcher"]
+__all__ = ["Watcher", "watching_alone"]
 
 _VERSION = 1
 # Rows that are kept to name the columns that moved.
@@ -155,6 +158,11 @@ class Watcher:
         read = getattr(file, "read1", file.read)
         while more := read(_BLOCK):
             rest += more
+            if not self._state.header and b"\0" in rest:
+                raise TableError(
+                    f"{getattr(file, 'name', 'The table')} is not text: watch reads CSV in UTF-8 that grows. "
+                    f"Judge Parquet, Excel and packed files by rankad score, or write them as CSV."
+                )
             end = _end_of_rows(rest)
             if end:
                 raised += self._take(rest[:end])
@@ -247,6 +255,14 @@ class Watcher:
                 f"{self._state_path} is the state of another model. Start over with another --state."
             )
         self._state, self.monitor = state, monitor
+
+
+@contextmanager
+def watching_alone(state: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse to watch with a state that another run is watching with; a file beside it is locked."""
+    with open(f"{os.fspath(state)}.lock", "ab") as file:
+        lock(file, f"{state} is in use by another rankad watch; stop it, or give another --state.")
+        yield
 
 
 def _digest(tail: bytes) -> str:
