@@ -1,6 +1,7 @@
 """``python -m benchmarks.nonconform``: p-values and false discovery rates beside the package nonconform.
 
-Where nonconform is not installed (it needs Python 3.12), its documented formulas take its place.
+Where nonconform is not installed (it needs Python 3.12; extra ``bench``), its documented formulas take its
+place.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def write(path: Path, results: Mapping[str, Any]) -> None:
         "Written by `make certificates`. Fresh data with known truth: a promise that may fail with",
         f"probability delta is tried {results['repetitions']:,} times, and failures are compared with the",
         f"binomial law. Of {len(checks) + len(means)} checks, {len(broken)} say that a promise does not hold",
-        f"(at 1 in 100,000 each). The study took {results['seconds'] / 60:.0f} minutes.",
+        f"(at 1 in 100,000 each). The study took {results['seconds'] / 60:.0f} minutes of processor time.",
         "",
         "## Certificates of a calibration that had no part in training",
         "",
