@@ -112,6 +112,7 @@ def test_a_drift_is_noticed_and_dated():
     assert {alarm.by for alarm in raised} == {"ever", "run"}
     assert raised[0].row > 300
     assert abs(raised[0].since - 300) < 40
+    assert raised[1].since == raised[0].since
 
 
 def test_batches_make_no_difference_and_the_state_comes_back_to_the_last_bit():

@@ -81,8 +81,9 @@ class DriftMonitor:
       `run_length`. The sum of Shiryaev and Roberts of the same bets. The faster of the two.
 
     Both are exact for calibration rows that had no part in training, however few, and for rows that are
-    independent. With `worth` below 1 (cross-fitted detectors) they are approximations. Rows that depend on
-    one another, as readings a second apart do, break them: monitor every tenth row, or means.
+    independent, until an alarm of the kind "ever" is raised. From then on, and with `worth` below 1
+    (cross-fitted detectors), they are approximations. Rows that depend on one another, as readings a second
+    apart do, break them: monitor every tenth row, or means.
 
     Rows of the stream join the calibration rows that later rows are compared with, so that a long stream
     makes up for few calibration rows. While an alarm of the kind "ever" stands they do not: a drift that goes
@@ -278,6 +279,9 @@ class DriftMonitor:
         for by in raised:
             if not self.is_drifted(by):
                 since = bets.since[int(np.argmax(bets.cusum))]
+                if by == "ever" and self.is_drifted("run"):
+                    # It is the same drift, and the sums have started over.
+                    since = next(alarm.since for alarm in reversed(self.alarms) if alarm.by == "run")
                 self.alarms.append(DriftAlarm(self.n_rows, since, by))
             self._beyond[by] = self.n_rows
         if "run" in raised:
