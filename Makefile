@@ -54,7 +54,7 @@ promises: $(TEST_ENV) ## count false alarms on laws made up to break the promise
 	$(PY) -m benchmarks.promises --out results/promises --jobs $(JOBS)
 	$(call publish,promises,$(PAGES))
 
-certificates: $(TEST_ENV) ## try each promise a thousand times on fresh data into docs/certificates.md (about 20 minutes)
+certificates: $(TEST_ENV) ## try each promise a thousand times on fresh data into docs/certificates.md (about 10 minutes)
 	$(PY) -m benchmarks.certificates --out results
 	cp results/certificates.md docs/certificates.md
 

@@ -186,6 +186,12 @@ def test_trimmed_rows_count_as_in_the_bound(quick_rankad):
     assert detector.certificate(0.1).upper(0.05) == pytest.approx(detector.false_alarm_bound(0.05, 0.1).bound)
 
 
+def test_a_wrong_share_of_anomalies_is_named_as_it_was_given():
+    detector = KLPE().fit(np.random.default_rng(0).normal(size=(60, 2)))
+    with pytest.raises(ValueError, match=r"contamination must be a number from 0 to below 0\.5, got 0\.7"):
+        detector.certificate(contamination=0.7)
+
+
 def test_an_in_sample_calibration_has_no_certificate(quick_rankad):
     detector = quick_rankad(calibration="in-sample").fit(np.random.default_rng(0).normal(size=(60, 2)))
     with pytest.raises(ValueError, match="in-sample calibration has no certificate"):

@@ -112,12 +112,59 @@ def test_a_table_detector_is_exact_on_fresh_rows_and_counts_strange_ones_among_t
     np.testing.assert_array_equal(detector.p_values({"size": [0.0], "kind": ["z"]}), [7 / 400])
 
 
+def test_rows_added_to_an_exact_calibration_are_as_good_as_given_at_once(detector, tmp_path):
+    fresh, new = _rows(199, 1), _rows(40, 2)
+    detector.calibrate(fresh[:50]).update(fresh[50:100]).update(iter([fresh[100:150], fresh[150:]]))
+    assert detector.recalibrated_
+    found = detector.false_alarm_bound(0.05, delta=0.1)
+    assert found.exact
+    assert found.bound == pytest.approx(beta.ppf(0.9, 10, 190), rel=1e-9)
+    p_values = detector.p_values(new)
+    detector.save(tmp_path / "updated")
+    np.testing.assert_array_equal(rankad.load(tmp_path / "updated").p_values(new), p_values)
+    np.testing.assert_array_equal(detector.calibrate(fresh).p_values(new), p_values)
+
+
+def test_rows_added_to_cross_fitted_scores_tighten_the_certificate_and_keep_the_rate(detector, tmp_path):
+    rates, before = [], detector.certificate().upper(0.1)
+    known = detector.calibration_
+    for seed in range(20):
+        detector._compare_with(known, fresh=False)
+        detector.update(_rows(300, [seed, 1]))
+        rates.append(np.mean(detector.p_values(_rows(4_000, [seed, 2])) <= 0.1))
+    assert detector.calibration_.scores.size == 600
+    assert not detector.false_alarm_bound(0.1).exact
+    assert detector.certificate().upper(0.1) < before
+    # Half of the calibration is the same each time, of left-out rows, which vary three times as much.
+    spread = np.sqrt(0.09 * (0.25 * 3 / 300 + 0.25 / 300 / 20 + 1 / 80_000))
+    assert abs(np.mean(rates) - 0.1) < 4 * spread
+    detector.save(tmp_path / "updated")
+    assert rankad.load(tmp_path / "updated").calibration_.scores.size == 600
+
+
+def test_rows_are_added_to_a_table_detector_strange_ones_too():
+    rng = np.random.default_rng(0)
+    table = {"size": rng.normal(size=99), "kind": rng.choice(["a", "b"], size=99)}
+    detector = rankad.TableDetector(KLPE()).fit(table)
+    detector.update({"size": [0.0, 0.1], "kind": ["z", "a"]})
+    assert detector.calibration_.scores.size == 101
+    np.testing.assert_array_equal(detector.p_values({"size": [0.0], "kind": ["y"]}), [2 / 102])
+
+
+def test_an_in_sample_calibration_cannot_be_added_to():
+    detector = RankAD(random_state=0, bandwidth=1.0, C=0.01, calibration="in-sample").fit(_rows(60, 0))
+    with pytest.raises(ValueError, match="call calibrate with fresh rows"):
+        detector.update(_rows(10, 1))
+
+
 def test_no_rows_are_an_error_and_change_nothing(detector):
     scores = detector.calibration_.scores
     with pytest.raises(ValueError, match="X must hold at least one normal row to calibrate with, got none"):
         detector.calibrate(iter([]))
     with pytest.raises(ValueError, match="0 sample"):
         detector.calibrate(np.empty((0, 3)))
+    with pytest.raises(ValueError, match="X must hold at least one normal row"):
+        detector.update(iter([]))
     assert detector.calibration_.scores is scores
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import chi2, norm
 
-from rankad import KLPE
+from rankad import KLPE, RankAD
 from rankad.level_sets.curves import mass_volume_curve
 from rankad.level_sets.level_set import LevelSet
 
@@ -54,6 +54,18 @@ def test_the_error_bar_is_honest(d):
     z = np.array([(one.volume - truth) / one.error for one in found])
     # The mean square of 60 standard normal variables.
     assert 30 < (z**2).sum() < 105
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_a_learned_set_is_hardly_larger_than_the_smallest_that_holds_as_much(d):
+    rng = np.random.default_rng(d)
+    detector = RankAD(random_state=0).fit(rng.normal(size=(20_000, d)))
+    level = detector.level_set(0.1)
+    mass = level.contains(rng.normal(size=(50_000, d))).mean()
+    assert mass == pytest.approx(0.9, abs=0.02)
+    ratio = np.exp(level.volume().log_volume - log_volume(d, 1 - mass))
+    # No set is smaller; to three standard errors, and that of the mass.
+    assert 0.95 < ratio < 1.08
 
 
 def test_a_volume_that_cannot_be_found_is_refused():

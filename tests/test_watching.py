@@ -138,6 +138,27 @@ def test_the_command_goes_on_where_it_was(capsys, detector, table, tmp_path):
     assert json.loads(call(capsys, *given, "--json").out)["drift"] == []
 
 
+def test_a_second_run_on_one_state_is_refused(capsys, detector, table, tmp_path):
+    model, path = tmp_path / "m.rankad", tmp_path / "t.csv"
+    detector.save(model)
+    path.write_text("".join(table[:50]))
+    given = ("watch", path, "--model", model, "--state", tmp_path / "s", "--out", tmp_path / "e.jsonl")
+    with watching.watching_alone(tmp_path / "s"):
+        said = call(capsys, *given)
+    assert said.status == 1
+    assert "is in use by another rankad watch" in said.err
+    assert said.err.count("\n") == 1
+    assert not (tmp_path / "s").exists()
+    assert call(capsys, *given).status == 0
+
+
+def test_a_table_that_is_no_text_is_refused(detector, table, tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.read_csv(io.StringIO("".join(table))).write_parquet(path)
+    with pytest.raises(TableError, match=r"t\.parquet is not text: watch reads CSV.*rankad score"):
+        watcher(detector, tmp_path).read(path)
+
+
 def test_events_of_another_run_are_kept(detector, table, tmp_path):
     (tmp_path / "events.jsonl").write_text('{"row": 1}\n')
     (tmp_path / "t.csv").write_text("".join(table))

@@ -261,8 +261,8 @@ class DriftDisplay:
 
     Parameters
     ----------
-    evidence, cusum : array-like of shape (k,)
-        `DriftMonitor.evidence` and `DriftMonitor.cusum` along the stream.
+    evidence, run_evidence : array-like of shape (k,)
+        `DriftMonitor.evidence` and `DriftMonitor.run_evidence` along the stream.
     rows : array-like of shape (k,)
         The rows at which they were taken.
     alarms : sequence of DriftAlarm
@@ -283,9 +283,9 @@ class DriftDisplay:
     """
 
     def __init__(
-        self, *, evidence: ArrayLike, cusum: ArrayLike, rows: ArrayLike, alarms: Sequence[DriftAlarm]
+        self, *, evidence: ArrayLike, run_evidence: ArrayLike, rows: ArrayLike, alarms: Sequence[DriftAlarm]
     ) -> None:
-        self.evidence, self.cusum, self.rows, self.alarms = evidence, cusum, rows, alarms
+        self.evidence, self.run_evidence, self.rows, self.alarms = evidence, run_evidence, rows, alarms
 
     @classmethod
     def from_p_values(
@@ -298,20 +298,20 @@ class DriftDisplay:
         taken, alarms = [], []
         for part in parts:
             alarms += monitor.update(part)
-            taken.append((monitor.n_rows, monitor.evidence, monitor.cusum))
-        rows, evidence, cusum = np.array(taken).T
-        return cls(evidence=evidence, cusum=cusum, rows=rows, alarms=alarms).plot(ax)
+            taken.append((monitor.n_rows, monitor.evidence, monitor.run_evidence))
+        rows, evidence, run_evidence = np.array(taken).T
+        return cls(evidence=evidence, run_evidence=run_evidence, rows=rows, alarms=alarms).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw; see `from_p_values`."""
         ax = _axes(ax, (7.5, 3.5))
         ax.plot(self.rows, self.evidence, color=_BLUE, linewidth=1.5, label="ever (martingale)")
-        ax.plot(self.rows, self.cusum, color=_GREY, linewidth=1, label="run (CUSUM)")
+        ax.plot(self.rows, self.run_evidence, color=_GREY, linewidth=1, label="run")
         ax.axhline(1, color=_RED, linestyle="--", linewidth=1, label="drift alarm")
         for number, alarm in enumerate(self.alarms):
             label = "drift began, was noticed" if number == 0 else None
             ax.axvspan(alarm.since, alarm.row, color=_RED, alpha=0.12, linewidth=0, label=label)
         ax.set(xlabel="row", ylabel="evidence of drift", ylim=(0, 1.1))
-        ax.legend(loc="center left", frameon=False)
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -263,6 +263,7 @@ class Certificate:
 
 def certificate_of(detector: Any, delta: float, contamination: float = 0.0) -> Certificate:
     """Return the certificate of a fitted detector of any kind; see `CalibratedDetector.certificate`."""
+    check_share("contamination", contamination)
     bound = detector.false_alarm_bound(0.5, delta)
     inner = getattr(detector, "detector_", detector)
     n_trimmed, excess = 0, 0.0

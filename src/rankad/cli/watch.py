@@ -28,7 +28,9 @@ def watch(
         metavar="TABLE", help="A CSV file that grows; - is standard input.", show_default=False
     ),
     model: Path = opt.MODEL,
-    state: Path = opt.option(..., "--state -s FILE", "Where watching resumes from; created if missing."),
+    state: Path = opt.option(
+        ..., "--state -s FILE", "Where watching resumes from; created if missing, with FILE.lock."
+    ),
     out: Path = opt.option(..., "--out -o FILE", "Where alarms go, as JSON lines; appended to."),
     alpha: float | None = opt.option(
         None, "--alpha -a RATE", "False-alarm rate. [default: the model's]", callback=opt.checked_rate
@@ -37,7 +39,10 @@ def watch(
         0.01, "--drift-rate SHARE", "The chance of a false drift alarm, ever.", callback=opt.checked_rate
     ),
     run_length: int = opt.option(
-        10_000, "--run-length ROWS", "Rows between false drift alarms by CUSUM, at least.", min=2
+        10_000,
+        "--run-length ROWS",
+        "Rows until a false drift alarm of the faster kind, at least, on average.",
+        min=2,
     ),
     follow: bool = opt.option(False, "--follow -f", "Wait for more rows until interrupted."),
     interval: float = opt.option(1.0, "--interval SECONDS", "How often to look for more rows.", min=0.01),
@@ -57,7 +62,7 @@ def watch(
     from rankad.detectors.table import TableDetector
     from rankad.io.errors import TableError
     from rankad.modelfile import load
-    from rankad.scoring.watching import Watcher
+    from rankad.scoring.watching import Watcher, watching_alone
 
     if is_stream(table):
         raise opt.refuse("TABLE", f"{table} is a pipe; give - and send it to standard input: < {table}")
@@ -72,25 +77,26 @@ def watch(
         raise TableError(
             f"{model} was fitted on an array; watch needs a model that rankad fit made of a table."
         )
-    watcher = Watcher(
-        detector,
-        hashlib.sha256(model.read_bytes()).hexdigest(),
-        state,
-        out,
-        alpha=alpha,
-        delimiter=delimiter,
-        delta=drift_rate,
-        run_length=run_length,
-    )
     raised: list[DriftAlarm] = []
-    while True:
-        found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
-        raised += found
-        if not quiet and not as_json:
-            _print_drift(found)
-        if not follow or table == "-":
-            break
-        time.sleep(interval)
+    with watching_alone(state):
+        watcher = Watcher(
+            detector,
+            hashlib.sha256(model.read_bytes()).hexdigest(),
+            state,
+            out,
+            alpha=alpha,
+            delimiter=delimiter,
+            delta=drift_rate,
+            run_length=run_length,
+        )
+        while True:
+            found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
+            raised += found
+            if not quiet and not as_json:
+                _print_drift(found)
+            if not follow or table == "-":
+                break
+            time.sleep(interval)
     if as_json:
         _print_json(watcher, raised)
     elif not quiet:
@@ -101,9 +107,9 @@ def watch(
 
 def _print_drift(found: list[DriftAlarm]) -> None:
     for alarm in found:
-        kind = "the evidence bound" if alarm.by == "ever" else "CUSUM"
+        sure = " for certain" if alarm.by == "ever" else ""
         console(stderr=True).print(
-            f"Row {alarm.row:,}: normal behaviour has drifted, since about row {alarm.since:,} (by {kind})."
+            f"Row {alarm.row:,}: normal behaviour has drifted{sure}, since about row {alarm.since:,}."
         )
 
 
@@ -123,6 +129,6 @@ def _print_json(watcher: Watcher, raised: list[DriftAlarm]) -> None:
         "drift": [alarm._asdict() for alarm in raised],
         "drift_before": len(watcher.monitor.alarms) - len(raised),
         "evidence": watcher.monitor.evidence,
-        "cusum": watcher.monitor.cusum,
+        "run_evidence": watcher.monitor.run_evidence,
     }
     typer.echo(to_json(answer))

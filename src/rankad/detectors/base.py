@@ -237,13 +237,36 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
         CalibratedDetector
             The detector itself.
         """
+        self._compare_with(Calibration.from_scores(self._fresh_scores(X), "split"), fresh=True)
+        self._warn_if_silent()
+        return self
+
+    def update(self, X: Any) -> Self:
+        """Add normal rows to those that new rows are compared with; nothing is fitted again.
+
+        P-values become finer, and the certificate tighter. Pass all normal rows of a period: without those
+        that were alarms, later p-values would be too small. An exact law stays exact (after `calibrate`, or
+        with calibration="split"). Cross-fitted scores stay an approximation, so that `calibrate` with the new
+        rows alone promises more once they are half as many. To learn from the rows too, fit again.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d), or iterator of such
+            Normal rows that were not among those before.
+        """
+        scores, known = self._fresh_scores(X), self.calibration_
+        if not known.worth:
+            raise ValueError("An in-sample calibration cannot be added to: call calibrate with fresh rows.")
+        joined = Calibration.from_scores(np.concatenate([known.scores, scores]), known.kind)
+        self._compare_with(joined, fresh=self.recalibrated_)
+        return self
+
+    def _fresh_scores(self, X: Any) -> Floats:
         answer = self.score_samples(X)
         scores = np.concatenate([*answer, np.empty(0)]) if isinstance(answer, Iterator) else answer
         if not scores.size:
             raise ValueError("X must hold at least one normal row to calibrate with, got none.")
-        self._compare_with(Calibration.from_scores(scores, "split"), fresh=True)
-        self._warn_if_silent()
-        return self
+        return scores
 
     def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
         """Set the calibration scores, of the rows fitted on or of fresh ones."""

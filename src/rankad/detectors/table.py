@@ -290,6 +290,11 @@ class TableDetector(CalibratedDetector):
         self._check_fitted()
         return self.detector_.calibration_
 
+    @property
+    def recalibrated_(self) -> bool:  # type: ignore[override]
+        """Whether these are of fresh rows (`calibrate`)."""
+        return self.detector_.recalibrated_
+
     def _check_fitted(self) -> None:
         if "detector_" not in self.__dict__:
             name = type(self).__name__

@@ -93,7 +93,7 @@ class ResumableFile(Destination):
         is_new = not self.path.exists()
         self.file = open(self.path, "wb" if is_new else "rb+")  # noqa: SIM115
         try:
-            _lock(self.file, self.path)
+            lock(self.file, f"{self.path} is being written by another run; wait for it, or stop it.")
             self._resume(self._read_journal())
         except BaseException:
             self.file.close()
@@ -193,8 +193,8 @@ class ResumableFile(Destination):
             self._journal.unlink(missing_ok=True)
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
-    """Refuse to write beside another run."""
+def lock(file: IO[bytes], otherwise: str) -> None:
+    """Keep other runs from a file until it is closed, or raise an error that says `otherwise`."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -202,4 +202,4 @@ def _lock(file: IO[bytes], path: Path) -> None:
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise TableError(f"{path} is being written by another run; wait for it, or stop it.") from error
+        raise TableError(otherwise) from error

@@ -85,12 +85,6 @@ def _are_numbers_of_rows(name: str) -> tuple[Any, str]:
     return inside, f"its array {name!r} has row numbers beyond its {{n_samples_fit:,}} rows"
 
 
-def _calibrates(values: Mapping[str, Any]) -> bool:
-    left_out = len(values["trimmed_rows"]) + len(values["repeated_rows"])
-    n_scores = values["calibration"].scores.size
-    return bool(values["recalibrated"]) or n_scores <= values["n_samples_fit"] - left_out
-
-
 def _has_neighbors(values: Mapping[str, Any]) -> bool:
     return neighbors_needed(values["n_neighbors_"], values["_statistic"]) <= len(values["reference_"])
 
@@ -216,7 +210,6 @@ _RANKAD = (
         rules=[
             (lambda v: v["levels"] >= 1, "its array 'levels' holds levels below 1"),
             *map(_are_numbers_of_rows, _NUMBERS_OF_ROWS),
-            (_calibrates, "it has more calibration scores than its {n_samples_fit:,} rows can have"),
             (
                 lambda v: v["scorer"].near is None or v["nominal_rows"] is not None,
                 "it has a near field, but no training rows",
@@ -235,10 +228,6 @@ _DENSITY: Mapping[str, Scalar | Array] = {
 _DENSITY_RULES: list[tuple[Any, str]] = [
     (lambda v: len(v["reference_"]) <= v["n_samples_fit_"], "it has more reference rows than rows"),
     (lambda v: np.abs(v["reference_"]) <= LARGEST, "its reference rows hold numbers out of range"),
-    (
-        lambda v: v["recalibrated_"] or v["calibration_"].scores.size <= v["n_samples_fit_"],
-        "it has more calibration scores than its {n_samples_fit_:,} rows can have",
-    ),
 ]
 _KLPE = {
     "n_neighbors_": _count(1, "n_neighbors"),

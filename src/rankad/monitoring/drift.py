@@ -6,8 +6,9 @@ So capital that has grown a lot is evidence of drift (Vovk 2021; Shin, Ramdas, R
 
 P-values of one detector refer to the same calibration rows. If these happen to score high, all p-values of
 normal rows are a little too small, and in a long enough stream any bet on that wins, without any drift. So
-p-values are made calibration-conditional first (`rankad.certificates.laws.conditional_p_values`): except with
-a stated probability over calibration samples, no bet on them can win by that.
+each row is compared with the calibration rows and all rows of the stream before it. The p-values made in this
+way are independent and uniform if all these rows come from one source, whatever it is (Vovk 2003), so that
+the promises are exact for calibrations of any size.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankad._base.arrays import Floats
+from rankad._base.arrays import Ints
 from rankad._base.checks import check_unit, is_count
 from rankad.certificates.discoveries import checked_p_values
-from rankad.certificates.laws import conditional_p_values
 from rankad.stages.calibration import worth_of
 
 __all__ = ["DriftAlarm", "DriftMonitor"]
 
-# Strengths of the bets: one finds a few very small p-values, nine tenths many that are a little too small.
-_STRENGTHS = np.array([0.1, 0.3, 0.5, 0.7, 0.8, 0.9])
-_VERSION = 1
+# Strengths of the bets: the first finds a few very small p-values, the last many that are a little too small.
+_STRENGTHS = np.array([0.2, 0.5, 0.7, 0.85])
+# Ranks among the calibration rows are counted one by one up to this one, then within this factor.
+_ALL_RANKS, _RANK_FACTOR = 200, 1.005
+_VERSION = 2
 
 
 class DriftAlarm(NamedTuple):
@@ -53,9 +55,14 @@ class DriftAlarm(NamedTuple):
 
 @dataclass
 class _Bets:
-    """Capital of the bets of all strengths, as logarithms, and since when each CUSUM has been growing."""
+    """Capital of the bets of each strength, as logarithms.
+
+    `martingale` has a share of capital that starts betting at each row, `sums` adds a whole unit at each row
+    (Shiryaev and Roberts), and `cusum` is the best start alone, which is row `since`.
+    """
 
     martingale: list[float] = field(default_factory=lambda: [-math.inf] * _STRENGTHS.size)
+    sums: list[float] = field(default_factory=lambda: [-math.inf] * _STRENGTHS.size)
     cusum: list[float] = field(default_factory=lambda: [0.0] * _STRENGTHS.size)
     since: list[int] = field(default_factory=lambda: [1] * _STRENGTHS.size)
 
@@ -71,12 +78,17 @@ class DriftMonitor:
       most `delta`, however long the stream is. A mixture of test martingales over strengths and over times
       when the drift may have begun, with Ville's inequality.
     - "run": if nothing drifts, the mean number of rows until a drift alarm of this kind is at least
-      `run_length`. A CUSUM of bets; it forgets, and is the faster of the two in long streams.
+      `run_length`. The sum of Shiryaev and Roberts of the same bets. The faster of the two.
 
-    Both hold for calibration rows that had no part in training, except with probability `delta_calibration`
-    over calibration samples, and for rows that are independent. With `worth` below 1 (cross-fitted detectors)
-    they are approximations. Rows that depend on one another, as readings a second apart do, break them:
-    monitor every tenth row, or means.
+    Both are exact for calibration rows that had no part in training, however few, and for rows that are
+    independent, until an alarm of the kind "ever" is raised. From then on, and with `worth` below 1
+    (cross-fitted detectors), they are approximations. Rows that depend on one another, as readings a second
+    apart do, break them: monitor every tenth row, or means.
+
+    Rows of the stream join the calibration rows that later rows are compared with, so that a long stream
+    makes up for few calibration rows. While an alarm of the kind "ever" stands they do not: a drift that goes
+    on does not become normal. A drift so slow that the stream before it has drifted nearly as far is noticed
+    late. Only rows that have become odder are noticed, not those that have become more alike.
 
     Parameters
     ----------
@@ -86,8 +98,6 @@ class DriftMonitor:
         The probability of a drift alarm of the kind "ever" if there is no drift.
     run_length : int
         The least mean number of rows between drift alarms of the kind "run" if there is no drift.
-    delta_calibration : float
-        The probability, over calibration samples, with which both promises may fail.
     worth : float
         For how many independent rows each calibration row counts, ``detector.calibration_.worth``.
     rearm_after : int or None
@@ -108,7 +118,7 @@ class DriftMonitor:
     >>> monitor.update(rng.integers(1, 1001, size=500) / 1000)
     []
     >>> monitor.update(rng.integers(1, 301, size=100) / 1000)[0]
-    DriftAlarm(row=5..., since=5..., by='run')
+    DriftAlarm(row=51..., since=50..., by='run')
     >>> monitor = DriftMonitor.from_json(monitor.to_json())
     >>> monitor.n_rows, monitor.is_drifted(), monitor.cusum, monitor.evidence
     (600, True, 1.0, 1.0)
@@ -126,7 +136,6 @@ class DriftMonitor:
         *,
         delta: float = 0.01,
         run_length: int = 10_000,
-        delta_calibration: float = 0.05,
         worth: float = 1.0,
         rearm_after: int | None = 500,
     ) -> None:
@@ -143,12 +152,14 @@ class DriftMonitor:
             )
         self.n_calibration, self.run_length, self.worth = int(n_calibration), int(run_length), float(worth)
         self.delta = check_unit("delta", delta)
-        self.delta_calibration = check_unit("delta_calibration", delta_calibration)
         self.rearm_after = rearm_after
         self.n_rows = 0
         self.alarms: list[DriftAlarm] = []
         self._bets = _Bets()
         self._started = 0
+        self._last_ranks = _last_ranks(self.n_calibration)
+        # Rows of the stream that later ones are compared with, by the rank of their p-values.
+        self._counts = np.zeros(self._last_ranks.size, dtype=np.int64)
         # When the evidence of each kind was last beyond its limit.
         self._beyond: dict[str, int] = {}
 
@@ -172,11 +183,11 @@ class DriftMonitor:
             The drift alarms raised by these rows.
         """
         values = checked_p_values(p_values)
-        adjusted = conditional_p_values(values, self.n_calibration, self.delta_calibration, worth=self.worth)
-        logs = np.log(_STRENGTHS) + (_STRENGTHS - 1) * np.log(adjusted)[:, None]
+        # A p-value that is a multiple of 1/(n+1) but for rounding keeps its rank.
+        ranks = np.ceil(values * (self.n_calibration + 1) - 1e-6)
         n_before = len(self.alarms)
-        for gain in logs:
-            self._step(gain)
+        for at in np.searchsorted(self._last_ranks, ranks).tolist():
+            self._step(self._compared(at))
         return self.alarms[n_before:]
 
     @property
@@ -188,9 +199,9 @@ class DriftMonitor:
         return self._height("ever", self._log_martingale() / math.log(1 / self.delta))
 
     @property
-    def cusum(self) -> float:
+    def run_evidence(self) -> float:
         """The same of the kind "run"."""
-        return self._height("run", self._log_cusum() / math.log(self.run_length))
+        return self._height("run", self._log_sum() / math.log(self.run_length))
 
     def is_drifted(self, by: str = "run") -> bool:
         """Tell whether a drift alarm of this kind stands: no other one can be raised yet."""
@@ -211,6 +222,7 @@ class DriftMonitor:
                 "started": self._started,
                 "beyond": self._beyond,
                 "alarms": [list(alarm) for alarm in self.alarms],
+                "counts": self._counts.tolist(),
                 # JSON has no infinity.
                 "bets": {
                     name: [None if value == -math.inf else value for value in values]
@@ -230,52 +242,82 @@ class DriftMonitor:
             made.n_rows, made._started = int(state["n_rows"]), int(state["started"])
             made._beyond = {str(by): int(row) for by, row in state["beyond"].items()}
             made.alarms = [DriftAlarm(int(row), int(since), str(by)) for row, since, by in state["alarms"]]
-            bets = state["bets"]
-            martingale = [-math.inf if value is None else value for value in bets["martingale"]]
-            made._bets = _Bets(martingale, bets["cusum"], bets["since"])
+            made._counts[:] = state["counts"]
+            bets: dict[str, Any] = {
+                name: [-math.inf if value is None else value for value in values]
+                for name, values in state["bets"].items()
+            }
+            made._bets = _Bets(**bets)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"The text is not a saved DriftMonitor: {error}.") from error
         return made
 
-    def _step(self, gain: Floats) -> None:
+    def _compared(self, at: int) -> float:
+        """Return the p-value of a row among calibration rows and rows before it, and add it to these.
+
+        A row that shares its rank with others counts as the highest of them: a p-value that is too large at
+        worst, also where scores tie.
+        """
+        below = self.worth * self._last_ranks[at] + self._counts[: at + 1].sum()
+        p_value = float(below / (self.worth * (self.n_calibration + 1) + self._counts.sum()))
+        if not self.is_drifted("ever"):
+            self._counts[at] += 1
+        return min(p_value, 1.0)
+
+    def _step(self, p_value: float) -> None:
+        gain = np.log(_STRENGTHS) + (_STRENGTHS - 1) * math.log(p_value)
         self.n_rows += 1
         age = self.n_rows - self._started
         bets = self._bets
-        # The weights of the times at which a drift may have begun sum to one: 1 / (k (k + 1)).
-        weight = -math.log(age) - math.log(age + 1)
-        martingale = np.logaddexp(bets.martingale, weight) + gain
+        start = math.log(_not_started(age) - _not_started(age + 1))
         cusum = np.array(bets.cusum)
         bets.since = [
             self.n_rows if value <= 0 else since for value, since in zip(cusum, bets.since, strict=True)
         ]
-        bets.martingale = martingale.tolist()
+        bets.martingale = (np.logaddexp(bets.martingale, start) + gain).tolist()
+        bets.sums = (np.logaddexp(bets.sums, 0.0) + gain).tolist()
         bets.cusum = (np.maximum(cusum, 0.0) + gain).tolist()
         raised = []
-        if self._log_cusum() >= math.log(self.run_length):
+        if self._log_sum() >= math.log(self.run_length):
             raised.append("run")
         if self._log_martingale() >= math.log(1 / self.delta):
             raised.append("ever")
         for by in raised:
             if not self.is_drifted(by):
                 since = bets.since[int(np.argmax(bets.cusum))]
+                if by == "ever" and self.is_drifted("run"):
+                    # It is the same drift, and the sums have started over.
+                    since = next(alarm.since for alarm in reversed(self.alarms) if alarm.by == "run")
                 self.alarms.append(DriftAlarm(self.n_rows, since, by))
             self._beyond[by] = self.n_rows
         if "run" in raised:
-            bets.cusum, bets.since = _Bets().cusum, [self.n_rows + 1] * _STRENGTHS.size
+            fresh = _Bets()
+            bets.sums, bets.cusum, bets.since = fresh.sums, fresh.cusum, [self.n_rows + 1] * _STRENGTHS.size
         if "ever" in raised:
             bets.martingale, self._started = _Bets().martingale, self.n_rows
 
     def _log_martingale(self) -> float:
         """Return the logarithm of the mean capital; what is not yet bet is kept aside and counts, too."""
         age = self.n_rows - self._started
-        aside = -math.log(age + 1)
-        return float(
-            np.logaddexp(np.logaddexp.reduce(self._bets.martingale) - math.log(_STRENGTHS.size), aside)
-        )
+        bet = np.logaddexp.reduce(self._bets.martingale) - math.log(_STRENGTHS.size)
+        return float(np.logaddexp(bet, math.log(_not_started(age + 1))))
 
-    def _log_cusum(self) -> float:
-        """Return the logarithm of the mean of the CUSUMs, which the mean of Shiryaev-Roberts sums bounds."""
-        return float(np.logaddexp.reduce(self._bets.cusum) - math.log(_STRENGTHS.size))
+    def _log_sum(self) -> float:
+        """Return the logarithm of the mean sum: without drift it grows by at most 1 a row on average."""
+        return float(np.logaddexp.reduce(self._bets.sums) - math.log(_STRENGTHS.size))
 
 
-_PARAMETERS = ("n_calibration", "delta", "run_length", "delta_calibration", "worth", "rearm_after")
+def _not_started(age: int) -> float:
+    """Return the share of capital that has not started betting before row `age`; it falls slowly to zero."""
+    return 1 / (1 + math.log(age))
+
+
+def _last_ranks(n: int) -> Ints:
+    """Return the last ranks of the groups in which ranks 1 to n + 1 are counted; most hold a single one."""
+    last = list(range(1, min(n + 1, _ALL_RANKS) + 1))
+    while last[-1] < n + 1:
+        last.append(min(n + 1, math.ceil(last[-1] * _RANK_FACTOR)))
+    return np.array(last)
+
+
+_PARAMETERS = ("n_calibration", "delta", "run_length", "worth", "rearm_after")

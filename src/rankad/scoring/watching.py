@@ -6,7 +6,10 @@ import hashlib
 import io
 import json
 import os
+import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -16,6 +19,7 @@ import polars as pl
 
 from rankad._base.files import replacing
 from rankad.io.blocks import end_of_records
+from rankad.io.destinations import lock
 from rankad.io.errors import TableError
 from rankad.io.forks import check_polars
 from rankad.monitoring.drift import DriftAlarm, DriftMonitor
@@ -24,7 +28,7 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
 
-__all__ = ["Watcher"]
+__all__ = ["Watcher", "watching_alone"]
 
 _VERSION = 1
 # Rows that are kept to name the columns that moved.
@@ -74,7 +78,7 @@ class Watcher:
     delimiter : str
         Between cells.
     **monitor
-        Options of `DriftMonitor`: delta, run_length, delta_calibration.
+        Options of `DriftMonitor`: delta, run_length, rearm_after.
 
     Attributes
     ----------
@@ -169,6 +173,11 @@ class Watcher:
         read = getattr(file, "read1", file.read)
         while more := read(_BLOCK):
             rest += more
+            if not self._state.header and b"\0" in rest:
+                raise TableError(
+                    f"{getattr(file, 'name', 'The table')} is not text: watch reads CSV in UTF-8 that grows. "
+                    f"Judge Parquet, Excel and packed files by rankad score, or write them as CSV."
+                )
             end = end_of_records(rest)
             if end:
                 raised += self._take(rest[:end])
@@ -194,7 +203,8 @@ class Watcher:
             state.header += "\n"
         raised: list[DriftAlarm] = []
         events: list[dict[str, Any]] = []
-        if text.strip():
+        text = self._without_blank_lines(text)
+        if text:
             frame = self._parse(text)
             p_values = np.asarray(self.detector.p_values(frame))
             first = state.n_rows
@@ -213,6 +223,13 @@ class Watcher:
         state.tail = _digest(block[-state.tail_size :])
         self._save(events)
         return raised
+
+    def _without_blank_lines(self, text: str) -> str:
+        """Leave out lines that are no rows. In a table of one column, a blank line is a missing value."""
+        one_column = self.delimiter not in self._state.header
+        if one_column or not re.search(r"^\s*$", text, re.MULTILINE):
+            return text
+        return "".join(row for row in _records(text) if row.strip())
 
     def _parse(self, text: str) -> pl.DataFrame:
         source = io.BytesIO((self._state.header + text).encode("utf-8"))
@@ -274,6 +291,14 @@ def _is_event(line: bytes, n_rows: int) -> bool:
         return bool(event["row"] > n_rows) and ("p_value" in event or "drift" in event)
     except (ValueError, TypeError, KeyError, RecursionError):
         return False
+
+
+@contextmanager
+def watching_alone(state: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse to watch with a state that another run is watching with; a file beside it is locked."""
+    with open(f"{os.fspath(state)}.lock", "ab") as file:
+        lock(file, f"{state} is in use by another rankad watch; stop it, or give another --state.")
+        yield
 
 
 def _digest(tail: bytes) -> str:

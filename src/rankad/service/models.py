@@ -58,6 +58,8 @@ class ModelStore:
             name = path.stem
             if name in self._models:
                 other = self._models[name].path
+                if path.samefile(other):
+                    raise ValueError(f"the model {path} is named twice; name it once.")
                 raise ValueError(
                     f"two models are called {name!r}: {other} and {path}; rename one of the files."
                 )

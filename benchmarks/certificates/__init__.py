@@ -1,0 +1,1 @@
+"""How often each promise of `rankad.certificates` and `rankad.monitoring` fails."""
