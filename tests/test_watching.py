@@ -159,6 +159,17 @@ def test_a_table_that_is_no_text_is_refused(detector, table, tmp_path):
         watcher(detector, tmp_path).read(path)
 
 
+def test_blank_lines_are_no_rows(detector, table, tmp_path):
+    plain, gaps = tmp_path / "plain", tmp_path / "gaps"
+    for folder, text in ((plain, "".join(table)), (gaps, "\n  \r\n".join(table))):
+        folder.mkdir()
+        (folder / "t.csv").write_text(text)
+        one = watcher(detector, folder)
+        one.read(folder / "t.csv")
+        assert one.n_rows == 500
+    assert events(gaps) == events(plain)
+
+
 def test_events_of_another_run_are_kept(detector, table, tmp_path):
     (tmp_path / "events.jsonl").write_text('{"row": 1}\n')
     (tmp_path / "t.csv").write_text("".join(table))

@@ -227,7 +227,7 @@ class Watcher:
     def _without_blank_lines(self, text: str) -> str:
         """Leave out lines that are no rows. In a table of one column, a blank line is a missing value."""
         one_column = self.delimiter not in self._state.header
-        if one_column or not re.search(r"^\s*$", text, re.MULTILINE):
+        if one_column or not re.search(r"^[^\S\n]*\n", text, re.MULTILINE):
             return text
         return "".join(row for row in _records(text) if row.strip())
 
