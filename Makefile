@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises certificates faults browser test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality research promises certificates faults browser postgres test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,10 @@ faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into 
 browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+
+postgres: ## install the PostgreSQL server that the service's history is tested with (Debian, as root)
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests

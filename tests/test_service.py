@@ -1,7 +1,6 @@
 """The service: what it answers, what it refuses, what it keeps."""
 
 import json
-import os
 import signal
 import socket
 import sqlite3
@@ -17,29 +16,17 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
-from rankad import RankAD, TableDetector, load
+from rankad import TableDetector, load
 from rankad.client import Client, ServiceError
 from rankad.service.app import make_app
 from rankad.service.keys import KeyFile
 from rankad.service.settings import Settings
-
-
-def quick(alpha=0.05):
-    return RankAD(alpha, bandwidth="D_K", C=0.1, landmarks=40, near_field=False, n_components=0)
-
-
-def table_of(n, seed):
-    rng = np.random.default_rng(seed)
-    mode = rng.choice(["eco", "full"], size=n)
-    return pl.DataFrame({"flow": rng.normal(5, 1, size=n) + (mode == "full"), "mode": mode})
+from service_cases import make_models, quick, table_of
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    TableDetector(quick()).fit(table_of(300, 0)).save(folder / "pump.rankad")
-    quick().fit(np.random.default_rng(0).normal(size=(200, 2))).save(folder / "plain.rankad")
-    return folder
+    return make_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture
@@ -348,17 +335,6 @@ def test_a_number_of_alarms_that_is_none(service, asked):
     assert service.get("/models/pump/history", params={"alarms": asked}).status_code == 422
 
 
-def test_old_history_is_deleted(folder, tmp_path):
-    path = tmp_path / "h.sqlite"
-    settings = Settings((folder / "pump.rankad",), history=path, keep_days=1)
-    with TestClient(make_app(settings)) as client:
-        client.post("/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}])
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE batches SET time = time - 2 * 86400")
-    with TestClient(make_app(settings)) as client:
-        assert client.get("/models/pump/history").json()["requests"] == 0
-
-
 def test_a_history_that_cannot_be_written_is_said_and_not_acknowledged(service, settings):
     other = sqlite3.connect(settings.history, isolation_level=None)
     other.execute("DROP TABLE alarms")
@@ -455,24 +431,6 @@ def test_the_client_tries_again_while_the_service_is_busy():
     )
     with pytest.raises(ServiceError, match="503"):
         busy.p_values(np.zeros((1, 1)))
-
-
-def test_nothing_acknowledged_is_lost_when_the_process_is_killed(running):
-    """The last test of this process: it is killed between two requests."""
-    url, process, history = running
-    with httpx.Client(base_url=url) as client:
-        before = client.get("/models/pump/history").json()["requests"]
-        ids = [f"kill-{i}" for i in range(50)]
-        for i in ids:
-            answer = client.post(
-                "/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}], headers={"x-request-id": i}
-            )
-            assert answer.status_code == 200
-        os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    with sqlite3.connect(history) as database:
-        stored = [row[0] for row in database.execute("SELECT request FROM batches ORDER BY id")]
-    assert stored[before:] == ids
 
 
 def test_a_service_stops_when_told_to(folder, tmp_path):

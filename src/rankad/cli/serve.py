@@ -23,7 +23,9 @@ def serve(
     ),
     admin: bool = opt.option(False, "--admin", "With --new-key: may also reload models."),
     history: str = opt.option(
-        "rankad-history.sqlite", "--history FILE", "SQLite database of what was scored; none keeps nothing."
+        "rankad-history.sqlite",
+        "--history FILE",
+        "Where to keep what was scored: an SQLite database, or postgresql://...; none keeps nothing.",
     ),
     keep_days: float = opt.option(90.0, "--keep-days DAYS", "How long the history is kept.", min=0),
     most_megabytes: int = opt.option(64, "--most-megabytes N", "Largest body of a request.", min=1),
@@ -59,7 +61,7 @@ def serve(
         host,
         port,
         keys,
-        None if history == "none" else Path(history),
+        _history(history),
         keep_days,
         most_bytes=most_megabytes * 2**20,
         most_rows=most_rows,
@@ -78,6 +80,12 @@ def serve(
         ssl_certfile=tls_certificate,
         ssl_keyfile=tls_key,
     )
+
+
+def _history(target: str) -> Path | str | None:
+    if target == "none":
+        return None
+    return target if "://" in target else Path(target)
 
 
 def _add_key(keys: Path | None, name: str, *, admin: bool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankad.service.errors import RequestError
 from rankad.service.formats import Batch
+from rankad.service.mixed import parts_of
 from rankad.service.models import ServedModel
 from rankad.service.scoring import Answers, rate_of
 
@@ -116,7 +117,10 @@ def read(body: bytes, model: ServedModel, most_rows: int) -> Asked:
     else:
         columns = {name: values.tolist() for name, values in tensors.items()}
     rate = None if alpha is None else rate_of(str(alpha), "alpha")
-    return Asked(Batch(columns, n_rows), rate, request.id, tuple(each.name for each in request.outputs))
+    parts = parts_of(columns) if isinstance(columns, dict) else None
+    return Asked(
+        Batch(columns, n_rows, parts), rate, request.id, tuple(each.name for each in request.outputs)
+    )
 
 
 def _named(rows: Any, names: tuple[str, ...]) -> dict[str, Any]:

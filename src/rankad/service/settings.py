@@ -22,8 +22,9 @@ class Settings:
     port : int
     keys : path, optional
         The file of API keys; without one, every request is answered.
-    history : path, optional
-        The SQLite database of what was scored; without one, nothing is kept.
+    history : path or str, optional
+        The SQLite database of what was scored, or the URL of a PostgreSQL database; without one, nothing is
+        kept.
     keep_days : float
         How long the history is kept.
     most_bytes, most_rows : int
@@ -38,7 +39,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     keys: Path | None = None
-    history: Path | None = None
+    history: Path | str | None = None
     keep_days: float = 90.0
     most_bytes: int = 64 * 2**20
     most_rows: int = 1_000_000
