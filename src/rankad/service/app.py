@@ -62,9 +62,11 @@ def make_app(settings: Settings) -> Starlette:
         _route(service, "/v2/models/{name}/ready", _v2_ready),
         _route(service, "/v2/models/{name}/infer", _v2_infer, method="POST"),
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes, lifespan=service.lifespan, exception_handlers={HTTPException: _refused_by_starlette}
     )
+    app.state.service = service
+    return app
 
 
 def _route(
