@@ -21,7 +21,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises certificates faults browser postgres test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality research promises certificates faults schema browser postgres test format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +61,9 @@ certificates: $(TEST_ENV) ## try each promise a thousand times on fresh data int
 faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into docs/faults (about 50 minutes of one core)
 	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \
 	$(call publish,faults,$(PAGES)); exit $$status
+
+schema: $(DEV_ENV) ## send ten thousand random requests made from the service's OpenAPI document (some minutes)
+	RANKAD_SCHEMA_CASES=3000 $(PY) -m pytest tests/test_service_schema.py -q -s -p no:xdist
 
 browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq

@@ -123,6 +123,17 @@ def _check_key(service: Service, request: Request, role: str) -> None:
         raise RequestError(403, "role", f"key {key.name!r} may read, but this needs an admin key")
 
 
+def _check_query(request: Request, *known: str) -> None:
+    """Refuse parameters that would be ignored: a name mistyped is a rate not asked for."""
+    unknown = sorted(request.query_params.keys() - set(known))
+    if unknown:
+        raise RequestError(
+            422,
+            "unknown_parameter",
+            f"there is no parameter {unknown[0][:100]!r} in this address; there are: {', '.join(known)}",
+        )
+
+
 def _refusal(error: RequestError) -> Response:
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(error.status, {})
     body = {"error": {"code": error.code, "message": error.message}}
@@ -132,7 +143,10 @@ def _refusal(error: RequestError) -> Response:
 async def _refused_by_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     messages = {404: "there is nothing at this address; GET /openapi.json lists what there is"}
-    return _refusal(RequestError(error.status_code, "http", messages.get(error.status_code, error.detail)))
+    refusal = _refusal(RequestError(error.status_code, "http", messages.get(error.status_code, error.detail)))
+    # Allow, for another method.
+    refusal.headers.update(error.headers or {})
+    return refusal
 
 
 def _json(value: Any) -> Response:
@@ -148,7 +162,7 @@ async def _alive(service: Service, request: Request) -> Response:
 
 
 async def _openapi(service: Service, request: Request) -> Response:
-    return _json(document())
+    return _json(document([model.name for model in service.models], keys=service.keys is not None))
 
 
 async def _metrics(service: Service, request: Request) -> Response:
@@ -165,6 +179,7 @@ async def _describe(service: Service, request: Request) -> Response:
 
 async def _score(service: Service, request: Request) -> Response:
     model = service.models.get(request.path_params["name"])
+    _check_query(request, "alpha", "fdr")
     alpha, fdr = (rate_of(request.query_params.get(name), name) for name in ("alpha", "fdr"))
     if alpha is not None and fdr is not None:
         raise RequestError(422, "fdr", "give alpha or fdr, not both")
@@ -191,6 +206,7 @@ async def _score(service: Service, request: Request) -> Response:
 
 async def _explain(service: Service, request: Request) -> Response:
     model = service.models.get(request.path_params["name"])
+    _check_query(request, "alpha")
     alpha = rate_of(request.query_params.get("alpha"), "alpha")
     kind = media_type(request.headers.get("content-type"), JSON)
     batch = await service.rows_of(await service.body(request), kind, _MOST_EXPLAINED)
@@ -202,6 +218,7 @@ async def _history(service: Service, request: Request) -> Response:
     model, history = service.models.get(request.path_params["name"]), service.history
     if history is None:
         raise RequestError(409, "no_history", "the service was started without a history")
+    _check_query(request, "alarms")
     text = request.query_params.get("alarms", "100")
     if not text.isdecimal() or len(text) > 4 or int(text) > _MOST_LISTED:
         raise RequestError(

@@ -75,10 +75,24 @@ def _from_json(body: bytes) -> Batch:
         value = _json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(400, "not_json", f"the body is not JSON: {error}") from None
-    if isinstance(value, dict) and isinstance(value.get("columns"), dict):
-        return _of_columns(value["columns"])
-    rows = value.get("rows") if isinstance(value, dict) else value
-    return _of_rows(rows)
+    if not isinstance(value, dict):
+        return _of_rows(value)
+    unknown = sorted(value.keys() - {"rows", "columns"})
+    if unknown:
+        raise RequestError(
+            422,
+            "unknown_field",
+            f"{unknown[0][:100]!r} means nothing in the body, "
+            'which is a list of rows, {"rows": [...]} or {"columns": {...}}; alpha and fdr belong in the '
+            "address, as ?alpha=0.01",
+        )
+    if len(value) > 1:
+        raise RequestError(422, "rows", "give rows or columns, not both")
+    return (
+        _of_columns(value["columns"])
+        if isinstance(value.get("columns"), dict)
+        else _of_rows(value.get("rows"))
+    )
 
 
 def _from_ndjson(body: bytes) -> Batch:

@@ -13,10 +13,10 @@ from rankad.service.mixed import parts_of
 from rankad.service.models import ServedModel
 from rankad.service.scoring import Answers, rate_of
 
-__all__ = ["Asked", "metadata", "read", "write"]
+__all__ = ["DATATYPES", "Asked", "metadata", "read", "write"]
 
 _OUTPUTS = {"p_value": "FP64", "score": "FP64", "alarm": "BOOL"}
-_TYPES = (
+DATATYPES = (
     "BOOL",
     "UINT8",
     "UINT16",
@@ -29,6 +29,7 @@ _TYPES = (
     "FP16",
     "FP32",
     "FP64",
+    "BYTES",
 )
 
 
@@ -130,7 +131,7 @@ def _named(rows: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _values(tensor: _Tensor) -> Any:
-    if tensor.datatype not in (*_TYPES, "BYTES"):
+    if tensor.datatype not in DATATYPES:
         raise RequestError(
             422,
             "datatype",

@@ -94,6 +94,12 @@ def _check_names(model: ServedModel, columns: Any) -> None:
     if isinstance(names, (list, np.ndarray)) and not isinstance(columns, dict) and columns is names:
         # A list of no rows has no names.
         return
+    if not model.card.columns and len(list(names)) != model.card.n_columns:
+        raise RequestError(
+            422,
+            "rows",
+            f"there are no rows, and {len(list(names))} columns for the {model.card.n_columns} of the model",
+        )
     lacking = [name for name in model.card.columns if name not in list(names)]
     if lacking:
         raise RequestError(422, "rows", f"there are no rows, and no column {lacking[0]!r}")
@@ -115,6 +121,7 @@ def explain_rows(model: ServedModel, batch: Batch, alpha: float | None) -> list[
     if not model.describe()["explains"]:
         raise RequestError(409, "no_reasons", f"model {model.name!r} was saved without what reasons need")
     if batch.n_rows == 0:
+        _check_names(model, batch.columns)
         return []
     try:
         explanations = _explained(model, batch, alpha)

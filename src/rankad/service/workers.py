@@ -2,8 +2,8 @@
 
 Forked processes share the memory of all that is there when they are forked, the models and the libraries, as
 long as nobody writes to it. Forking is safe here because nothing has used polars yet, whose threads would be
-left behind (`rankad.io.forks`); the history and the event loop are opened in each process. Uvicorn's supervisor
-starts processes again that die or hang, and replaces them one by one at SIGHUP.
+left behind (`rankad.io.forks`); the history and the event loop are opened in each process. The supervisor
+of uvicorn starts processes again that die or hang, and replaces them one by one at SIGHUP.
 """
 
 from __future__ import annotations
