@@ -11,6 +11,9 @@ import rankad
 
 PUBLIC = [
     "KLPE",
+    "AsyncClient",
+    "Client",
+    "ServiceError",
     "Calibration",
     "Certificate",
     "CertificateDisplay",

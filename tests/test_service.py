@@ -17,7 +17,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from rankad import TableDetector, load
-from rankad.client import Client, ServiceError
 from rankad.service.app import make_app
 from rankad.service.keys import KeyFile
 from rankad.service.settings import Settings
@@ -412,36 +411,6 @@ def running(folder, tmp_path_factory):
     yield url, process, history
     process.kill()
     process.wait()
-
-
-def test_the_client_answers_like_the_detector(running, folder, new):
-    detector = load(folder / "pump.rankad")
-    with Client(running[0], "pump", batch_rows=25) as client:
-        np.testing.assert_array_equal(client.p_values(new), detector.p_values(new))
-        np.testing.assert_array_equal(client.score_samples(new.to_pandas()), detector.score_samples(new))
-        np.testing.assert_array_equal(client.predict(new.to_dict(as_series=False)), detector.predict(new))
-        assert client.explain([{"flow": 99.0, "mode": "eco"}])[0]["reasons"][0]["column"] == "flow"
-        assert client.card()["columns"] == ["flow", "mode"]
-        with pytest.raises(ServiceError, match="mode"):
-            client.p_values({"flow": [1.0]})
-
-
-def test_the_client_tries_again_while_the_service_is_busy():
-    answers = iter([503, 503, 200])
-
-    def handle(request):
-        body = {"p_value": [0.5], "score": [0.0], "alarm": [False]} | {
-            "error": {"code": "busy", "message": "busy"}
-        }
-        return httpx.Response(next(answers), json=body)
-
-    client = Client("http://x", "pump", transport=httpx.MockTransport(handle))
-    assert client.p_values(np.zeros((1, 1))).tolist() == [0.5]
-    busy = Client(
-        "http://x", "pump", retries=0, transport=httpx.MockTransport(lambda _: httpx.Response(503, text="?"))
-    )
-    with pytest.raises(ServiceError, match="503"):
-        busy.p_values(np.zeros((1, 1)))
 
 
 def test_a_service_stops_when_told_to(folder, tmp_path):
