@@ -1,4 +1,4 @@
-"""The clients of the service: the answers of the detector, in one request or many, and another try when busy."""
+"""The clients of the service: the answers of the detector, in one request or many; another try when busy."""
 
 import asyncio
 import inspect
