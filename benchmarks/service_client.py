@@ -76,18 +76,18 @@ async def _client(
     # At a rate, the wait counts from when the request was due: a slow answer does not hide those behind it.
     every = job["connections"] / job["rate"] if job["rate"] else 0.0
     due = begin + number * every / job["connections"]
-    while (now := time.perf_counter()) < end:
-        if every:
-            if due > now:
-                await asyncio.sleep(due - now)
-            now, due = due, due + every
+    while (due if every else time.perf_counter()) < end:
+        sent = due if every else time.perf_counter()
+        if every and sent > time.perf_counter():
+            await asyncio.sleep(sent - time.perf_counter())
+        due += every
         writer.write(next(supply))
         head = await reader.readuntil(b"\r\n\r\n")
         length = _LENGTH.search(head)
         if length is None:
             raise ValueError(f"an answer without a length: {head[:200]!r}")
         await reader.readexactly(int(length[1]))
-        seen.append((now, time.perf_counter() - now))
+        seen.append((sent, time.perf_counter() - sent))
         statuses[head[9:12].decode()] += 1
     writer.close()
 
