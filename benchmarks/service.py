@@ -3,8 +3,8 @@
     python -m benchmarks.service                       # some four minutes, printed
     python -m benchmarks.service --minutes 10 --peer-python PATH --out docs/benchmarks/service.md
 
-The first watches memory at 80 % load for one minute, the second for ten, and adds MLServer, which another Python
-has in its environment. Client and servers are processes on this machine; the compared ones take turns.
+The first watches memory at 80 % load for one minute, the second for ten and adds MLServer, which the other
+Python has. Client and servers are processes on this machine; the compared ones take turns.
 """
 
 from __future__ import annotations

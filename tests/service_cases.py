@@ -1,6 +1,7 @@
 """What the tests of the service share: small models, tables, and services in processes of their own."""
 
 import contextlib
+import functools
 import os
 import re
 import signal
@@ -11,9 +12,12 @@ import threading
 import httpx2 as httpx
 import numpy as np
 import polars as pl
+import starlette.testclient
 
 from rankad import RankAD, TableDetector
 
+# Without keys, the service answers to names of this machine alone.
+TestClient = functools.partial(starlette.testclient.TestClient, base_url="http://127.0.0.1")
 STRANGE = [{"flow": 99.0, "mode": "eco"}]
 
 

@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from starlette.testclient import TestClient
 
+from cli_cases import call
 from rankad import TableDetector, load
 from rankad.service.app import make_app
 from rankad.service.keys import KeyFile
 from rankad.service.settings import Settings
-from service_cases import make_models, quick, table_of
+from service_cases import TestClient, make_models, quick, table_of
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +254,23 @@ def test_another_address_needs_keys(folder):
     assert Settings((folder / "pump.rankad",), host="::1").host == "::1"
 
 
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "192.168.0.7", "", "127.0.0.1.evil.example", "[::"]
+)
+def test_without_keys_other_names_are_refused(service, host):
+    """A site whose name was made to point to this machine."""
+    assert service.get("/models", headers={"host": host}).status_code == 403
+    assert service.post("/models/pump/score", json=[], headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST:1"])
+def test_without_keys_names_of_this_machine_are_answered(service, host):
+    response = service.get("/models", headers={"host": host})
+    assert response.status_code == 200
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["x-content-type-options"] == "nosniff"
+
+
 def test_keys(folder, tmp_path):
     path = tmp_path / "keys"
     read, admin = KeyFile.add(path, "reader", "read"), KeyFile.add(path, "boss", "admin")
@@ -266,7 +283,7 @@ def test_keys(folder, tmp_path):
         headers = {} if key is None else {"authorization": b"Bearer " + secret}
         return client.request(method, where, headers=headers).status_code
 
-    with TestClient(make_app(settings)) as client:
+    with TestClient(make_app(settings), base_url="http://models.example") as client:
         assert [status(key) for key in (None, "x", read + "x", b"\xe9", read, admin)] == [401] * 4 + [200] * 2
         assert status(read, "POST", "/models/pump/reload") == 403
         assert status(admin, "POST", "/models/pump/reload") == 200
@@ -352,6 +369,55 @@ def test_a_history_that_cannot_be_written_is_said_and_not_acknowledged(service, 
     assert response.status_code == 503
     assert "could not be stored" in response.json()["error"]["message"]
     assert other.execute("SELECT COUNT(*) FROM batches").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("text", "is no SQLite database"),
+        ("tables", "a database that rankad serve did not make"),
+        ("batches", "a database that rankad serve did not make"),
+        ("device", "is a device or a pipe"),
+        ("folder", "is a folder"),
+    ],
+)
+def test_no_history_is_kept_in_a_file_of_something_else(folder, tmp_path, what, said):
+    path = tmp_path / "h"
+    if what == "text":
+        path.write_text("a,b\n1,2\n" * 200)
+    elif what == "device":
+        path.symlink_to("/dev/null")
+    elif what == "folder":
+        path.mkdir()
+    else:
+        with sqlite3.connect(path) as database:
+            database.execute(f"CREATE TABLE {what} (id INTEGER PRIMARY KEY, time REAL)")
+            database.execute(f"INSERT INTO {what} (time) VALUES (1)")
+        database.close()
+    before = None if what in ("device", "folder") else path.read_bytes()
+    with pytest.raises((ValueError, OSError)) as refused:
+        make_app(Settings((folder / "pump.rankad",), history=path))
+    assert str(path) in str(refused.value)
+    assert said in str(refused.value)
+    assert before is None or path.read_bytes() == before
+
+
+def test_the_history_does_not_go_to_a_model(folder, tmp_path, capsys):
+    path = tmp_path / "h"
+    path.hardlink_to(folder / "pump.rankad")
+    ended = call(capsys, "serve", folder / "pump.rankad", "--history", path)
+    assert ended.status == 2
+    assert f"{path} is also read from; write to another file." in ended.err
+
+
+def test_keys_are_added_to_a_file_of_keys_alone(folder, tmp_path, capsys):
+    for name, content in (("table.csv", b"a,b\n1,2\n"), ("m", (folder / "pump.rankad").read_bytes())):
+        path = tmp_path / name
+        path.write_bytes(content)
+        ended = call(capsys, "serve", "--new-key", "bob", "--keys", path)
+        assert (ended.status, ended.out) == (1, "")
+        assert f"{path} holds a line that is no key" in ended.err
+        assert path.read_bytes() == content
 
 
 def test_metrics_and_request_ids(service):

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from starlette.testclient import TestClient
 
 from rankad import TableDetector
 from rankad.service.app import make_app
 from rankad.service.arrow_sizes import unpacked_bytes
 from rankad.service.formats import ARROW
 from rankad.service.settings import Settings
-from service_cases import make_models, quick
+from service_cases import TestClient, make_models, quick
 
 ARROW_TYPE = {"content-type": ARROW}
 

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2 as httpx
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from rankad import DriftMonitor, load
 from rankad.service.app import make_app
@@ -18,7 +17,7 @@ from rankad.service.drift import DriftWatch, describe_drift
 from rankad.service.history import History, Scored
 from rankad.service.models import ModelStore
 from rankad.service.settings import Settings
-from service_cases import STRANGE, Running, make_models, table_of
+from service_cases import STRANGE, Running, TestClient, make_models, table_of
 
 
 @pytest.fixture(scope="module")

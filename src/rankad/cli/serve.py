@@ -52,6 +52,8 @@ def serve(
         raise opt.refuse("MODEL", "name at least one model file")
     if (tls_certificate is None) != (tls_key is None):
         raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
+    if history != "none" and "://" not in history:
+        opt.check_file(history, "--history", [*models, *([] if keys is None else [keys])])
     try:
         import uvicorn
 

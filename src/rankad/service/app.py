@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -27,7 +28,7 @@ from rankad.service.history import History
 from rankad.service.models import ServedModel
 from rankad.service.openapi import document
 from rankad.service.scoring import Answers, decide, explain_rows, rate_of, score_rows
-from rankad.service.settings import Settings
+from rankad.service.settings import Settings, is_loopback
 from rankad.service.state import INLINE_BYTES, INLINE_ROWS, Service
 
 __all__ = ["make_app"]
@@ -77,6 +78,7 @@ def _route(
         request_id = given[:100] if given.isprintable() and given else uuid.uuid4().hex
         request.state.id = request_id
         try:
+            _check_host(service, request)
             if role is not None:
                 _check_key(service, request, role)
             # Health is asked for just when there is much to do.
@@ -98,6 +100,9 @@ def _route(
             )
         seconds = time.perf_counter() - begun
         response.headers["x-request-id"] = request_id
+        # Nothing of it is kept on the way, nor taken for something else.
+        response.headers.setdefault("cache-control", "no-store")
+        response.headers.setdefault("x-content-type-options", "nosniff")
         service.requests.labels(path, str(response.status_code)).inc()
         service.seconds.labels(path).observe(seconds)
         _log.debug(
@@ -106,6 +111,21 @@ def _route(
         return response
 
     return Route(path, answer, methods=[method])
+
+
+def _check_host(service: Service, request: Request) -> None:
+    """Refuse names that are not this machine's own, where there are no keys.
+
+    A hostile site can let its name point to 127.0.0.1, and a browser then takes the service for a part of it.
+    """
+    try:
+        name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    except ValueError:
+        name = ""
+    if service.keys is None and not is_loopback(name):
+        raise RequestError(
+            403, "host", "without keys the service answers to this machine's own names alone: 127.0.0.1:PORT"
+        )
 
 
 def _check_key(service: Service, request: Request, role: str) -> None:

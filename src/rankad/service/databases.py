@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from rankad._base.files import check_output, is_stream
+
 __all__ = ["Database", "Postgres", "Sqlite", "Transaction", "open_database"]
 
 
@@ -71,6 +73,9 @@ class Sqlite:
         # One connection writes and one reads, so that a reader does not wait for a locked database.
         self._connections: dict[str, tuple[int, sqlite3.Connection]] = {}
         self._locks = {"write": threading.Lock(), "read": threading.Lock()}
+        check_output(path)
+        if is_stream(path):
+            raise ValueError(f"{path} is a device or a pipe; the history is kept in a file.")
         with self._locks["write"]:
             self._connection("write")
 
@@ -82,16 +87,36 @@ class Sqlite:
                 return known[1]
         if known is not None:
             known[1].close()
-        made = sqlite3.connect(self.path, timeout=2.0, check_same_thread=False, isolation_level=None)
-        # Two that start at the same time wait for one another.
-        made.execute("PRAGMA busy_timeout = 10000")
+        made = sqlite3.connect(self.path, timeout=10.0, check_same_thread=False, isolation_level=None)
+        try:
+            self._prepare(made)
+        except BaseException as error:
+            made.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise OSError(f"{self.path}: the history cannot be opened: {error}.") from error
+            if isinstance(error, sqlite3.DatabaseError):
+                raise ValueError(
+                    f"{self.path} is no SQLite database ({error}); name another file."
+                ) from error
+            raise
+        self._connections[purpose] = os.stat(self.path).st_ino, made
+        return made
+
+    def _prepare(self, made: sqlite3.Connection) -> None:
+        # Before anything is written: a database of somebody else's stays as it is.
+        with sqlite3.connect(":memory:") as pattern:
+            pattern.executescript(self._schema)
+            known = _columns(pattern)
+        pattern.close()
+        found = _columns(made)
+        if any(known.get(table) != columns for table, columns in found.items()):
+            raise ValueError(f"{self.path} is a database that rankad serve did not make; name another file.")
+        # Two that start at the same time wait for one another; later, none waits for long.
         made.execute("PRAGMA journal_mode = WAL")
         made.execute("PRAGMA synchronous = NORMAL")
         made.execute("PRAGMA foreign_keys = ON")
         made.executescript(self._schema)
         made.execute("PRAGMA busy_timeout = 2000")
-        self._connections[purpose] = os.stat(self.path).st_ino, made
-        return made
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Transaction]:
@@ -125,6 +150,13 @@ class Sqlite:
             with lock:
                 if purpose in self._connections:
                     self._connections.pop(purpose)[1].close()
+
+
+def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Return the columns of each table."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    query = "SELECT name FROM pragma_table_info(?)"
+    return {table: {name for (name,) in connection.execute(query, (table,))} for (table,) in tables}
 
 
 class _SqliteTransaction:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from rankad.io.delimited import without_blank_lines
+from rankad.io.forks import check_polars
 from rankad.service.arrow_sizes import unpacked_bytes
 from rankad.service.errors import RequestError
 from rankad.service.mixed import Part, parts_of
@@ -161,6 +162,7 @@ def _from_csv(body: bytes) -> Batch:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise RequestError(422, "columns", f"two columns are called {twice[0][:100]!r}")
+        check_polars()
         if len(names) > 1:
             # As the command reads it; in a table of one column a blank line is a missing value.
             body = without_blank_lines(body)

@@ -9,6 +9,8 @@ import secrets
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from rankad._base.files import check_output, is_stream
+
 __all__ = ["Key", "KeyFile", "Role"]
 
 Role = Literal["read", "admin"]
@@ -35,13 +37,20 @@ class KeyFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.keys = [_parse(path, line) for line in path.read_text().splitlines() if line.strip()]
+        check_output(path)
+        if is_stream(path):
+            raise ValueError(f"{path} is a device or a pipe; keys are kept in a file.")
+        lines = path.read_bytes().decode("utf-8", "replace").splitlines()
+        self.keys = [_parse(path, line) for line in lines if line.strip()]
 
     @classmethod
     def add(cls, path: Path, name: str, role: Role) -> str:
         """Make a key, add it to the file, and return the secret, which is nowhere else."""
         if not name or not name.isprintable() or " " in name:
             raise ValueError(f"the name of a key must be one word, got {name!r}.")
+        if path.exists():
+            # Nothing is appended to what is no file of keys, such as a model.
+            cls(path)
         secret = _PREFIX + secrets.token_urlsafe(32)
         # Only the owner may read it, from the first byte on.
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as file:

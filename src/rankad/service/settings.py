@@ -6,7 +6,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "is_loopback"]
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,15 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.models:
             raise ValueError("models must name at least one model file.")
-        if self.keys is None and not _is_loopback(self.host):
+        if self.keys is None and not is_loopback(self.host):
             raise ValueError(
                 f"host {self.host} can be reached from other machines, so keys are needed: make one with "
                 f"rankad serve --new-key NAME --keys FILE, and give --keys FILE."
             )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell a name or address of this machine that no other one can reach."""
     if host == "localhost":
         return True
     try:
