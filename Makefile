@@ -21,7 +21,8 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises certificates engines faults browser test format format-check lint types imports pytest clean
+.PHONY: help demo experiments bench quality research promises certificates engines faults schema browser postgres test \
+	format format-check lint types imports pytest clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -66,9 +67,16 @@ faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into 
 	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \
 	$(call publish,faults,$(PAGES)); exit $$status
 
+schema: $(DEV_ENV) ## send ten thousand random requests made from the service's OpenAPI document (some minutes)
+	RANKAD_SCHEMA_CASES=3000 $(PY) -m pytest tests/test_service_schema.py -q -s -p no:xdist
+
 browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+
+postgres: ## install the PostgreSQL server that the service's history is tested with (Debian, as root)
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
 
 # The checks run one after another, cheapest first, and the first failure stops the run.
 test: $(DEV_ENV) ## run every check, then the tests

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import modelfile_cases
+from postgres_server import PostgresServer, skip_without_postgres
 from rankad import KLPE, EpsilonLPE, RankAD
 from rankad.fitting import sizes
 
@@ -116,6 +117,15 @@ def epsilon_bytes(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "epsilon.rankad"
     EpsilonLPE(calibration="split").fit(modelfile_cases.nominal()).save(path)
     return path.read_bytes()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server."""
+    skip_without_postgres()
+    server = PostgresServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,9 @@ import rankad
 
 PUBLIC = [
     "KLPE",
+    "AsyncClient",
+    "Client",
+    "ServiceError",
     "Calibration",
     "Certificate",
     "CertificateDisplay",

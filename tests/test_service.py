@@ -1,7 +1,6 @@
 """The service: what it answers, what it refuses, what it keeps."""
 
 import json
-import os
 import signal
 import socket
 import sqlite3
@@ -15,32 +14,18 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from starlette.testclient import TestClient
 
 from cli_cases import call
-from rankad import RankAD, TableDetector, load
-from rankad.client import Client, ServiceError
+from rankad import TableDetector, load
 from rankad.service.app import make_app
 from rankad.service.keys import KeyFile
 from rankad.service.settings import Settings
-
-
-def quick(alpha=0.05):
-    return RankAD(alpha, bandwidth="D_K", C=0.1, landmarks=40, near_field=False, n_components=0)
-
-
-def table_of(n, seed):
-    rng = np.random.default_rng(seed)
-    mode = rng.choice(["eco", "full"], size=n)
-    return pl.DataFrame({"flow": rng.normal(5, 1, size=n) + (mode == "full"), "mode": mode})
+from service_cases import TestClient, make_models, quick, table_of
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    TableDetector(quick()).fit(table_of(300, 0)).save(folder / "pump.rankad")
-    quick().fit(np.random.default_rng(0).normal(size=(200, 2))).save(folder / "plain.rankad")
-    return folder
+    return make_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture
@@ -154,7 +139,18 @@ REFUSED = {
     "not JSON": ("/models/pump/score", b"{", {}, 400, "not JSON"),
     "deep JSON": ("/models/pump/score", b"[" * 100_000, {}, 400, "not JSON"),
     "bytes that are no UTF-8": ("/models/pump/score", b'["\xff"]', {}, 400, "JSON"),
-    "no rows": ("/models/pump/score", b'{"flow": 1}', {}, 400, "list of rows"),
+    "no rows": ("/models/pump/score", b"5", {}, 400, "list of rows"),
+    "a row without a list": ("/models/pump/score", b'{"flow": 1}', {}, 422, "'flow'"),
+    "alpha in the body": ("/models/pump/score", b'{"rows": [], "alpha": 0.1}', {}, 422, "?alpha=0.01"),
+    "rows and columns": ("/models/pump/score", b'{"rows": [], "columns": {}}', {}, 422, "not both"),
+    "a parameter mistyped": ("/models/pump/score?apha=0.1", b"[]", {}, 422, "'apha'"),
+    "reasons of no rows": (
+        "/models/pump/explain",
+        b"flow\n",
+        {"content-type": "text/csv"},
+        422,
+        "no column 'mode'",
+    ),
     "mixed rows": ("/models/pump/score", b"[[1], {}]", {}, 400, "all objects"),
     "ragged": ("/models/plain/score", b"[[1], [1, 2]]", {}, 422, "different numbers"),
     "words in lists": ("/models/plain/score", b'[["x", "y"]]', {}, 422, "numbers"),
@@ -258,6 +254,23 @@ def test_another_address_needs_keys(folder):
     assert Settings((folder / "pump.rankad",), host="::1").host == "::1"
 
 
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "192.168.0.7", "", "127.0.0.1.evil.example", "[::"]
+)
+def test_without_keys_other_names_are_refused(service, host):
+    """A site whose name was made to point to this machine."""
+    assert service.get("/models", headers={"host": host}).status_code == 403
+    assert service.post("/models/pump/score", json=[], headers={"host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST:1"])
+def test_without_keys_names_of_this_machine_are_answered(service, host):
+    response = service.get("/models", headers={"host": host})
+    assert response.status_code == 200
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["x-content-type-options"] == "nosniff"
+
+
 def test_keys(folder, tmp_path):
     path = tmp_path / "keys"
     read, admin = KeyFile.add(path, "reader", "read"), KeyFile.add(path, "boss", "admin")
@@ -270,7 +283,7 @@ def test_keys(folder, tmp_path):
         headers = {} if key is None else {"authorization": b"Bearer " + secret}
         return client.request(method, where, headers=headers).status_code
 
-    with TestClient(make_app(settings)) as client:
+    with TestClient(make_app(settings), base_url="http://models.example") as client:
         assert [status(key) for key in (None, "x", read + "x", b"\xe9", read, admin)] == [401] * 4 + [200] * 2
         assert status(read, "POST", "/models/pump/reload") == 403
         assert status(admin, "POST", "/models/pump/reload") == 200
@@ -302,13 +315,8 @@ def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
 
 
 def test_two_models_of_one_name_are_refused(folder):
-    with pytest.raises(ValueError, match=r"the model .*pump\.rankad is named twice; name it once"):
-        make_app(Settings((folder / "pump.rankad", folder / "pump.rankad")))
-    (folder / "old").mkdir(exist_ok=True)
-    other = folder / "old" / "pump.rankad"
-    other.write_bytes((folder / "pump.rankad").read_bytes())
     with pytest.raises(ValueError, match="two models are called 'pump'"):
-        make_app(Settings((folder / "pump.rankad", other)))
+        make_app(Settings((folder / "pump.rankad", folder / "pump.rankad")))
 
 
 def test_the_history_has_rates_and_alarms(service, settings, new):
@@ -352,17 +360,6 @@ def test_a_locked_history_holds_up_no_other_request(running):
 @pytest.mark.parametrize("asked", ["-1", "1001", "9" * 5_000, "x"])
 def test_a_number_of_alarms_that_is_none(service, asked):
     assert service.get("/models/pump/history", params={"alarms": asked}).status_code == 422
-
-
-def test_old_history_is_deleted(folder, tmp_path):
-    path = tmp_path / "h.sqlite"
-    settings = Settings((folder / "pump.rankad",), history=path, keep_days=1)
-    with TestClient(make_app(settings)) as client:
-        client.post("/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}])
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE batches SET time = time - 2 * 86400")
-    with TestClient(make_app(settings)) as client:
-        assert client.get("/models/pump/history").json()["requests"] == 0
 
 
 def test_a_history_that_cannot_be_written_is_said_and_not_acknowledged(service, settings):
@@ -480,54 +477,6 @@ def running(folder, tmp_path_factory):
     yield url, process, history
     process.kill()
     process.wait()
-
-
-def test_the_client_answers_like_the_detector(running, folder, new):
-    detector = load(folder / "pump.rankad")
-    with Client(running[0], "pump", batch_rows=25) as client:
-        np.testing.assert_array_equal(client.p_values(new), detector.p_values(new))
-        np.testing.assert_array_equal(client.score_samples(new.to_pandas()), detector.score_samples(new))
-        np.testing.assert_array_equal(client.predict(new.to_dict(as_series=False)), detector.predict(new))
-        assert client.explain([{"flow": 99.0, "mode": "eco"}])[0]["reasons"][0]["column"] == "flow"
-        assert client.card()["columns"] == ["flow", "mode"]
-        with pytest.raises(ServiceError, match="mode"):
-            client.p_values({"flow": [1.0]})
-
-
-def test_the_client_tries_again_while_the_service_is_busy():
-    answers = iter([503, 503, 200])
-
-    def handle(request):
-        body = {"p_value": [0.5], "score": [0.0], "alarm": [False]} | {
-            "error": {"code": "busy", "message": "busy"}
-        }
-        return httpx.Response(next(answers), json=body)
-
-    client = Client("http://x", "pump", transport=httpx.MockTransport(handle))
-    assert client.p_values(np.zeros((1, 1))).tolist() == [0.5]
-    busy = Client(
-        "http://x", "pump", retries=0, transport=httpx.MockTransport(lambda _: httpx.Response(503, text="?"))
-    )
-    with pytest.raises(ServiceError, match="503"):
-        busy.p_values(np.zeros((1, 1)))
-
-
-def test_nothing_acknowledged_is_lost_when_the_process_is_killed(running):
-    """The last test of this process: it is killed between two requests."""
-    url, process, history = running
-    with httpx.Client(base_url=url) as client:
-        before = client.get("/models/pump/history").json()["requests"]
-        ids = [f"kill-{i}" for i in range(50)]
-        for i in ids:
-            answer = client.post(
-                "/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}], headers={"x-request-id": i}
-            )
-            assert answer.status_code == 200
-        os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    with sqlite3.connect(history) as database:
-        stored = [row[0] for row in database.execute("SELECT request FROM batches ORDER BY id")]
-    assert stored[before:] == ids
 
 
 def test_a_service_stops_when_told_to(folder, tmp_path):

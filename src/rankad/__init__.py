@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rankad.certificates.discoveries import FalseAlarmCounter, storey
     from rankad.certificates.laws import conditional_p_values, rows_needed
     from rankad.certificates.weighted import shift_weights, weighted_p_values
+    from rankad.client import AsyncClient, Client, ServiceError
     from rankad.detectors import KLPE, EpsilonLPE, RankAD
     from rankad.detectors.table import TableDetector
     from rankad.displays import ColumnsDisplay, PValueDisplay
@@ -28,9 +29,11 @@ __version__ = version("rankad")
 
 __all__ = [
     "KLPE",
+    "AsyncClient",
     "Calibration",
     "Certificate",
     "CertificateDisplay",
+    "Client",
     "ColumnsDisplay",
     "DriftDisplay",
     "DriftMonitor",
@@ -44,6 +47,7 @@ __all__ = [
     "OnlineAlarms",
     "PValueDisplay",
     "RankAD",
+    "ServiceError",
     "TableDetector",
     "__version__",
     "conditional_p_values",
@@ -58,6 +62,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsyncClient": "rankad.client",
+    "Client": "rankad.client",
     "KLPE": "rankad.detectors",
     "Calibration": "rankad.stages.calibration",
     "Certificate": "rankad.certificates.certificate",
@@ -75,6 +81,7 @@ _HOMES = {
     "OnlineAlarms": "rankad.monitoring.online",
     "PValueDisplay": "rankad.displays",
     "RankAD": "rankad.detectors",
+    "ServiceError": "rankad.client",
     "TableDetector": "rankad.detectors.table",
     "conditional_p_values": "rankad.certificates.laws",
     "load": "rankad.modelfile",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -23,13 +25,18 @@ def serve(
     ),
     admin: bool = opt.option(False, "--admin", "With --new-key: may also reload models."),
     history: str = opt.option(
-        "rankad-history.sqlite", "--history FILE", "SQLite database of what was scored; none keeps nothing."
+        "rankad-history.sqlite",
+        "--history FILE",
+        "Where to keep what was scored: an SQLite database, or postgresql://...; none keeps nothing.",
     ),
     keep_days: float = opt.option(90.0, "--keep-days DAYS", "How long the history is kept.", min=0),
     most_megabytes: int = opt.option(64, "--most-megabytes N", "Largest body of a request.", min=1),
     most_rows: int = opt.option(1_000_000, "--most-rows N", "Most rows of a request.", min=1),
     tls_certificate: Path | None = opt.option(None, "--tls-certificate FILE", "PEM file; with --tls-key."),
     tls_key: Path | None = opt.option(None, "--tls-key FILE", "PEM file."),
+    workers: int = opt.option(
+        1, "--workers N", "Processes that answer; they share the memory of the models.", min=1, max=64
+    ),
     log_requests: bool = opt.option(False, "--log-requests", "Log every request."),
 ) -> None:
     """Serve models over HTTP: rows in, p-values out, for every alpha without refitting.
@@ -43,43 +50,62 @@ def serve(
         raise opt.refuse("--admin", "it goes with --new-key NAME")
     if not models:
         raise opt.refuse("MODEL", "name at least one model file")
+    if (tls_certificate is None) != (tls_key is None):
+        raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
+    if history != "none" and "://" not in history:
+        opt.check_file(history, "--history", [*models, *([] if keys is None else [keys])])
     try:
         import uvicorn
 
-        from rankad.service.app import make_app
         from rankad.service.settings import Settings
+        from rankad.service.workers import metrics_of_all, run_workers
     except ImportError as error:
-        raise typer.BadParameter(
-            f"rankad serve needs the extra serve ({error}): pip install 'rankad[serve]'", param_hint="serve"
-        ) from error
-    if (tls_certificate is None) != (tls_key is None):
-        raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
-    if history != "none":
-        opt.check_file(history, "--history", [*models, *([] if keys is None else [keys])])
+        raise _extra_missing(error) from error
     settings = Settings(
         tuple(models),
         host,
         port,
         keys,
-        None if history == "none" else Path(history),
+        _history(history),
         keep_days,
         most_bytes=most_megabytes * 2**20,
         most_rows=most_rows,
+        workers=workers,
     )
-    app = make_app(settings)
-    scheme = "https" if tls_certificate else "http"
-    typer.echo(f"Serving {', '.join(path.stem for path in models)} at {scheme}://{host}:{port}", err=True)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_level="debug" if log_requests else "info",
-        access_log=log_requests,
-        server_header=False,
-        timeout_graceful_shutdown=30,
-        ssl_certfile=tls_certificate,
-        ssl_keyfile=tls_key,
+    options: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "log_level": "debug" if log_requests else "info",
+        "access_log": log_requests,
+        "server_header": False,
+        "timeout_graceful_shutdown": 30,
+        "ssl_certfile": tls_certificate,
+        "ssl_keyfile": tls_key,
+    }
+    with metrics_of_all() if workers > 1 else contextlib.nullcontext():
+        try:
+            from rankad.service.app import make_app
+        except ImportError as error:
+            raise _extra_missing(error) from error
+        app = make_app(settings)
+        names = ", ".join(path.stem for path in models)
+        typer.echo(f"Serving {names} at http{'s' if tls_key else ''}://{host}:{port}", err=True)
+        if workers > 1:
+            run_workers(app, app.state.service.models, workers, **options)
+        else:
+            uvicorn.run(app, **options)
+
+
+def _extra_missing(error: ImportError) -> typer.BadParameter:
+    return typer.BadParameter(
+        f"rankad serve needs the extra serve ({error}): pip install 'rankad[serve]'", param_hint="serve"
     )
+
+
+def _history(target: str) -> Path | str | None:
+    if target == "none":
+        return None
+    return target if "://" in target else Path(target)
 
 
 def _add_key(keys: Path | None, name: str, *, admin: bool) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -21,34 +19,32 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rankad import __version__
+from rankad.alarms.chance import chance_of
 from rankad.service import inference
+from rankad.service.drift import describe_drift
 from rankad.service.errors import RequestError
-from rankad.service.formats import JSON, Batch, encode, media_type, read_rows
-from rankad.service.history import History, Scored
-from rankad.service.keys import KeyFile
-from rankad.service.models import ModelStore, ServedModel
+from rankad.service.formats import JSON, encode, media_type
+from rankad.service.history import History
+from rankad.service.models import ServedModel
 from rankad.service.openapi import document
 from rankad.service.scoring import Answers, decide, explain_rows, rate_of, score_rows
-from rankad.service.settings import Settings
-from rankad.service.together import Together
+from rankad.service.settings import Settings, is_loopback
+from rankad.service.state import INLINE_BYTES, INLINE_ROWS, Service
 
 __all__ = ["make_app"]
 
 _log = logging.getLogger("rankad.service")
-# Fewer rows than this take less time to score than to hand to a thread.
-_INLINE_ROWS = 32
-# So do fewer bytes to read.
-_INLINE_BYTES = 64 * 1024
-_REFRESH_SECONDS = 1.0
 _MOST_LISTED = 1_000
 _MOST_EXPLAINED = 1_000
+# If all rows are normal, the number of alarms is within the usual range with this probability.
+_USUAL = 0.99
 
-Handler = Callable[["_Service", Request], Awaitable[Response]]
+Handler = Callable[[Service, Request], Awaitable[Response]]
 
 
 def make_app(settings: Settings) -> Starlette:
     """Return the ASGI application of a service; its models are loaded here, so that a bad one stops it."""
-    service = _Service(settings)
+    service = Service(settings)
     routes = [
         _route(service, "/health/live", _alive, role=None),
         _route(service, "/health/ready", _alive, role=None),
@@ -67,120 +63,22 @@ def make_app(settings: Settings) -> Starlette:
         _route(service, "/v2/models/{name}/ready", _v2_ready),
         _route(service, "/v2/models/{name}/infer", _v2_infer, method="POST"),
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes, lifespan=service.lifespan, exception_handlers={HTTPException: _refused_by_starlette}
     )
-
-
-class _Service:
-    """What the requests of one service share."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.models = ModelStore(settings.models)
-        self.keys = None if settings.keys is None else KeyFile(settings.keys)
-        self.history = None if settings.history is None else History(settings.history, settings.keep_days)
-        self.at_once = 0
-        self.together = Together()
-        self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "rankad_requests", "Requests answered.", ["route", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "rankad_request_seconds", "Time to answer a request.", ["route"], registry=self.registry
-        )
-        self.rows = Counter("rankad_rows", "Rows scored.", ["model"], registry=self.registry)
-        self.alarms = Counter("rankad_alarms", "Alarms raised.", ["model"], registry=self.registry)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Look for changed model files while the application runs."""
-        watch = asyncio.create_task(self._watch())
-        try:
-            yield
-        finally:
-            watch.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watch
-            if self.history is not None:
-                self.history.close()
-
-    async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(_REFRESH_SECONDS)
-            for name, wrong in await anyio.to_thread.run_sync(self.models.refresh):
-                if wrong is None:
-                    _log.info("model %s: loaded again, its file has changed", name)
-                else:
-                    _log.error("model %s: the old one is kept; the new file cannot be used: %s", name, wrong)
-
-    async def body(self, request: Request) -> bytes:
-        """Return the body of a request, within the limits on its size and on the time it takes."""
-        most = self.settings.most_bytes
-        too_large = RequestError(413, "too_large", f"the body has more than {most:,} bytes; send fewer rows")
-        if request.headers.get("content-encoding", "identity").lower() != "identity":
-            raise RequestError(415, "compressed", "compressed bodies are not taken; send it as it is")
-        length = request.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > most:
-            raise too_large
-        chunks, size = [], 0
-        try:
-            async with asyncio.timeout(self.settings.read_seconds):
-                async for chunk in request.stream():
-                    size += len(chunk)
-                    if size > most:
-                        raise too_large
-                    chunks.append(chunk)
-        except TimeoutError:
-            raise RequestError(
-                408, "slow", f"the body did not arrive within {self.settings.read_seconds:g} s"
-            ) from None
-        return b"".join(chunks)
-
-    async def work(self, small: bool, task: Callable[[], Any]) -> Any:
-        """Run a task: a small one at once, others on a thread and within the limit on time."""
-        if small:
-            return task()
-        try:
-            async with asyncio.timeout(self.settings.score_seconds):
-                return await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
-        except TimeoutError:
-            raise RequestError(
-                503, "too_slow", f"scoring took more than {self.settings.score_seconds:g} s; send fewer rows"
-            ) from None
-
-    async def rows_of(self, body: bytes, kind: str, most_rows: int) -> Batch:
-        """Read the rows of a body, a large one on a thread."""
-        small, task = len(body) <= _INLINE_BYTES, partial(read_rows, body, kind, most_rows)
-        batch: Batch = await self.work(small, task)
-        return batch
-
-    async def note(self, model: ServedModel, answers: Answers, request_id: str) -> None:
-        """Count what was scored, and store it before it is answered."""
-        alarms, n_rows = answers.alarms, len(answers.columns["p_value"])
-        self.rows.labels(model.name).inc(n_rows)
-        self.alarms.labels(model.name).inc(len(alarms))
-        if self.history is None:
-            return
-        scored = Scored(model.name, model.card.sha256, request_id, n_rows, answers.alpha, alarms)
-        try:
-            # On a thread: another process may hold a lock.
-            await anyio.to_thread.run_sync(self.history.add, scored)
-        except Exception as error:
-            _log.exception("the history cannot be written")
-            raise RequestError(
-                503, "history", f"the request was scored but could not be stored: {error}"
-            ) from None
+    app.state.service = service
+    return app
 
 
 def _route(
-    service: _Service, path: str, handler: Handler, *, method: str = "GET", role: str | None = "read"
+    service: Service, path: str, handler: Handler, *, method: str = "GET", role: str | None = "read"
 ) -> Route:
     async def answer(request: Request) -> Response:
         begun, given = time.perf_counter(), request.headers.get("x-request-id", "")
         request_id = given[:100] if given.isprintable() and given else uuid.uuid4().hex
         request.state.id = request_id
         try:
+            _check_host(service, request)
             if role is not None:
                 _check_key(service, request, role)
             # Health is asked for just when there is much to do.
@@ -202,6 +100,9 @@ def _route(
             )
         seconds = time.perf_counter() - begun
         response.headers["x-request-id"] = request_id
+        # Nothing of it is kept on the way, nor taken for something else.
+        response.headers.setdefault("cache-control", "no-store")
+        response.headers.setdefault("x-content-type-options", "nosniff")
         service.requests.labels(path, str(response.status_code)).inc()
         service.seconds.labels(path).observe(seconds)
         _log.debug(
@@ -212,7 +113,22 @@ def _route(
     return Route(path, answer, methods=[method])
 
 
-def _check_key(service: _Service, request: Request, role: str) -> None:
+def _check_host(service: Service, request: Request) -> None:
+    """Refuse names that are not this machine's own, where there are no keys.
+
+    A hostile site can let its name point to 127.0.0.1, and a browser then takes the service for a part of it.
+    """
+    try:
+        name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    except ValueError:
+        name = ""
+    if service.keys is None and not is_loopback(name):
+        raise RequestError(
+            403, "host", "without keys the service answers to this machine's own names alone: 127.0.0.1:PORT"
+        )
+
+
+def _check_key(service: Service, request: Request, role: str) -> None:
     if service.keys is None:
         if role == "admin":
             raise RequestError(
@@ -227,6 +143,17 @@ def _check_key(service: _Service, request: Request, role: str) -> None:
         raise RequestError(403, "role", f"key {key.name!r} may read, but this needs an admin key")
 
 
+def _check_query(request: Request, *known: str) -> None:
+    """Refuse parameters that would be ignored: a name mistyped is a rate not asked for."""
+    unknown = sorted(request.query_params.keys() - set(known))
+    if unknown:
+        raise RequestError(
+            422,
+            "unknown_parameter",
+            f"there is no parameter {unknown[0][:100]!r} in this address; there are: {', '.join(known)}",
+        )
+
+
 def _refusal(error: RequestError) -> Response:
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(error.status, {})
     body = {"error": {"code": error.code, "message": error.message}}
@@ -236,7 +163,10 @@ def _refusal(error: RequestError) -> Response:
 async def _refused_by_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     messages = {404: "there is nothing at this address; GET /openapi.json lists what there is"}
-    return _refusal(RequestError(error.status_code, "http", messages.get(error.status_code, error.detail)))
+    refusal = _refusal(RequestError(error.status_code, "http", messages.get(error.status_code, error.detail)))
+    # Allow, for another method.
+    refusal.headers.update(error.headers or {})
+    return refusal
 
 
 def _json(value: Any) -> Response:
@@ -247,28 +177,29 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-async def _alive(service: _Service, request: Request) -> Response:
+async def _alive(service: Service, request: Request) -> Response:
     return _json({"status": "ok"})
 
 
-async def _openapi(service: _Service, request: Request) -> Response:
-    return _json(document())
+async def _openapi(service: Service, request: Request) -> Response:
+    return _json(document([model.name for model in service.models], keys=service.keys is not None))
 
 
-async def _metrics(service: _Service, request: Request) -> Response:
-    return Response(generate_latest(service.registry), media_type=CONTENT_TYPE_LATEST)
+async def _metrics(service: Service, request: Request) -> Response:
+    return Response(service.metrics(), media_type=CONTENT_TYPE_LATEST)
 
 
-async def _list(service: _Service, request: Request) -> Response:
+async def _list(service: Service, request: Request) -> Response:
     return _json({"models": [model.describe() for model in service.models], "version": __version__})
 
 
-async def _describe(service: _Service, request: Request) -> Response:
+async def _describe(service: Service, request: Request) -> Response:
     return _json(service.models.get(request.path_params["name"]).describe())
 
 
-async def _score(service: _Service, request: Request) -> Response:
+async def _score(service: Service, request: Request) -> Response:
     model = service.models.get(request.path_params["name"])
+    _check_query(request, "alpha", "fdr")
     alpha, fdr = (rate_of(request.query_params.get(name), name) for name in ("alpha", "fdr"))
     if alpha is not None and fdr is not None:
         raise RequestError(422, "fdr", "give alpha or fdr, not both")
@@ -279,9 +210,9 @@ async def _score(service: _Service, request: Request) -> Response:
         scored = await service.together.score(model, batch.columns[0])
         answers = decide(scored, model.detector.alpha if alpha is None else alpha, fdr)
     else:
-        small = batch.n_rows <= _INLINE_ROWS
+        small = batch.n_rows <= INLINE_ROWS
         answers = await service.work(small, lambda: score_rows(model, batch, alpha, fdr))
-    await service.note(model, answers, request.state.id)
+    await service.note(model, answers, request.state.id, fdr)
     summary = {
         "model": model.name,
         "alpha": answers.alpha if fdr is None else None,
@@ -293,8 +224,9 @@ async def _score(service: _Service, request: Request) -> Response:
     return Response(body, media_type=accept)
 
 
-async def _explain(service: _Service, request: Request) -> Response:
+async def _explain(service: Service, request: Request) -> Response:
     model = service.models.get(request.path_params["name"])
+    _check_query(request, "alpha")
     alpha = rate_of(request.query_params.get("alpha"), "alpha")
     kind = media_type(request.headers.get("content-type"), JSON)
     batch = await service.rows_of(await service.body(request), kind, _MOST_EXPLAINED)
@@ -302,22 +234,48 @@ async def _explain(service: _Service, request: Request) -> Response:
     return _json({"model": model.name, "rows": rows})
 
 
-async def _history(service: _Service, request: Request) -> Response:
+async def _history(service: Service, request: Request) -> Response:
     model, history = service.models.get(request.path_params["name"]), service.history
     if history is None:
         raise RequestError(409, "no_history", "the service was started without a history")
+    _check_query(request, "alarms")
     text = request.query_params.get("alarms", "100")
     if not text.isdecimal() or len(text) > 4 or int(text) > _MOST_LISTED:
         raise RequestError(
             422, "alarms", f"alarms must be a number up to {_MOST_LISTED:,}, got {text[:50]!r}"
         )
-    summary = await anyio.to_thread.run_sync(history.summary, model.name)
-    return _json(
-        summary | {"latest_alarms": await anyio.to_thread.run_sync(history.latest, model.name, int(text))}
-    )
+    try:
+        return _json(await anyio.to_thread.run_sync(_told, history, model, int(text)))
+    except Exception as error:
+        _log.exception("the history cannot be read")
+        raise RequestError(503, "history", f"the history cannot be read: {str(error).strip()}") from None
 
 
-async def _reload(service: _Service, request: Request) -> Response:
+def _told(history: History, model: ServedModel, most: int) -> dict[str, Any]:
+    """Return what the history has of a model, and what was promised."""
+    chance, promise = chance_of(model.detector), []
+    for alpha, rows, alarms in history.by_rate(model.name, model.card.sha256):
+        span = chance.span(rows, alpha, _USUAL)
+        promise.append(
+            {
+                "alpha": alpha,
+                "rows": rows,
+                "alarms": alarms,
+                "rate": alarms / rows if rows else None,
+                "usual_low": span.low,
+                "usual_high": span.high,
+            }
+        )
+    return {
+        **history.summary(model.name),
+        "promise": promise,
+        "drift": describe_drift(history, model),
+        "over_time": history.over_time(model.name),
+        "latest_alarms": history.latest(model.name, most),
+    }
+
+
+async def _reload(service: Service, request: Request) -> Response:
     name = service.models.get(request.path_params["name"]).name
     changes = dict(await anyio.to_thread.run_sync(lambda: service.models.refresh(again=True)))
     if changes.get(name):
@@ -325,29 +283,29 @@ async def _reload(service: _Service, request: Request) -> Response:
     return _json({"model": name, "changed": name in changes, "sha256": service.models.get(name).card.sha256})
 
 
-async def _v2_server(service: _Service, request: Request) -> Response:
+async def _v2_server(service: Service, request: Request) -> Response:
     return _json({"name": "rankad", "version": __version__, "extensions": []})
 
 
-async def _v2_health(service: _Service, request: Request) -> Response:
+async def _v2_health(service: Service, request: Request) -> Response:
     return _json({"live": True} if request.url.path.endswith("live") else {"ready": True})
 
 
-async def _v2_model(service: _Service, request: Request) -> Response:
+async def _v2_model(service: Service, request: Request) -> Response:
     return _json(inference.metadata(service.models.get(request.path_params["name"])))
 
 
-async def _v2_ready(service: _Service, request: Request) -> Response:
+async def _v2_ready(service: Service, request: Request) -> Response:
     return _json({"name": service.models.get(request.path_params["name"]).name, "ready": True})
 
 
-async def _v2_infer(service: _Service, request: Request) -> Response:
+async def _v2_infer(service: Service, request: Request) -> Response:
     model = service.models.get(request.path_params["name"])
     body = await service.body(request)
     asked = await service.work(
-        len(body) <= _INLINE_BYTES, lambda: inference.read(body, model, service.settings.most_rows)
+        len(body) <= INLINE_BYTES, lambda: inference.read(body, model, service.settings.most_rows)
     )
-    small = asked.batch.n_rows <= _INLINE_ROWS
+    small = asked.batch.n_rows <= INLINE_ROWS
     answers: Answers = await service.work(small, lambda: score_rows(model, asked.batch, asked.alpha, None))
     await service.note(model, answers, request.state.id)
     return _json(inference.write(model, asked, answers))

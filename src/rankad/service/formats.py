@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import struct
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,8 +12,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from rankad.io.delimited import without_blank_lines
 from rankad.io.forks import check_polars
+from rankad.service.arrow_sizes import unpacked_bytes
 from rankad.service.errors import RequestError
+from rankad.service.mixed import Part, parts_of
 
 __all__ = ["ARROW", "CSV", "JSON", "NDJSON", "Batch", "encode", "media_type", "read_rows"]
 
@@ -31,10 +35,14 @@ _json = msgspec.json.Decoder()
 
 
 class Batch(NamedTuple):
-    """Rows of a request, as `rankad.score_batch` takes them, and their number."""
+    """Rows of a request, as `rankad.score_batch` takes them, and their number.
+
+    Where a column mixes numbers and text there are also `parts`, to be scored one by one.
+    """
 
     columns: Any
     n_rows: int
+    parts: list[Part] | None = None
 
 
 def media_type(header: str | None, default: str) -> str:
@@ -48,14 +56,14 @@ def media_type(header: str | None, default: str) -> str:
     raise RequestError(415, "media_type", f"{asked[0][:100]!r} is not known; use one of {', '.join(_KNOWN)}")
 
 
-def read_rows(body: bytes, kind: str, most_rows: int) -> Batch:
+def read_rows(body: bytes, kind: str, most_rows: int, most_bytes: int) -> Batch:
     """Return the rows of a body, or raise a `RequestError` that says what is wrong with it.
 
     JSON is a list of rows, ``{"rows": [...]}`` or ``{"columns": {...}}``. A row is an object, or a list of
-    numbers for a model without column names.
+    numbers for a model without column names. Compressed buffers of Arrow may unpack to `most_bytes`.
     """
-    readers = {JSON: _from_json, NDJSON: _from_ndjson, CSV: _from_csv, ARROW: _from_arrow}
-    batch = readers[kind](body)
+    readers = {JSON: _from_json, NDJSON: _from_ndjson, CSV: _from_csv}
+    batch = _from_arrow(body, most_bytes) if kind == ARROW else readers[kind](body)
     if batch.n_rows > most_rows:
         raise RequestError(
             413, "too_many_rows", f"{batch.n_rows:,} rows in one request; send at most {most_rows:,}"
@@ -68,10 +76,24 @@ def _from_json(body: bytes) -> Batch:
         value = _json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(400, "not_json", f"the body is not JSON: {error}") from None
-    if isinstance(value, dict) and isinstance(value.get("columns"), dict):
-        return _of_columns(value["columns"])
-    rows = value.get("rows") if isinstance(value, dict) else value
-    return _of_rows(rows)
+    if not isinstance(value, dict):
+        return _of_rows(value)
+    unknown = sorted(value.keys() - {"rows", "columns"})
+    if unknown:
+        raise RequestError(
+            422,
+            "unknown_field",
+            f"{unknown[0][:100]!r} means nothing in the body, "
+            'which is a list of rows, {"rows": [...]} or {"columns": {...}}; alpha and fdr belong in the '
+            "address, as ?alpha=0.01",
+        )
+    if len(value) > 1:
+        raise RequestError(422, "rows", "give rows or columns, not both")
+    return (
+        _of_columns(value["columns"])
+        if isinstance(value.get("columns"), dict)
+        else _of_rows(value.get("rows"))
+    )
 
 
 def _from_ndjson(body: bytes) -> Batch:
@@ -103,7 +125,8 @@ def _of_rows(rows: Any) -> Batch:
                     "nested",
                     f"row {at}: {nested[0][:100]!r} is not a single value but a list or an object",
                 )
-        return Batch(rows, len(rows))
+        parts = parts_of({name: [row[name] for row in rows] for name in rows[0]}) if len(rows) > 1 else None
+        return Batch(rows, len(rows), parts)
     if all(isinstance(row, list) for row in rows):
         return Batch(_numbers(rows), len(rows))
     raise RequestError(400, "no_rows", "rows must be all objects or all lists of numbers")
@@ -127,11 +150,12 @@ def _of_columns(columns: Mapping[str, Any]) -> Batch:
     for name, cells in columns.items():
         if any(isinstance(cell, (list, dict)) for cell in cells):
             raise RequestError(422, "nested", f"column {name[:100]!r} holds lists or objects")
-    return Batch(dict(columns), lengths.pop())
+    return Batch(dict(columns), lengths.pop(), parts_of(columns))
 
 
 def _from_csv(body: bytes) -> Batch:
     try:
+        body = body.lstrip(b"\r\n")
         first = body.split(b"\n", 1)[0]
         separator = max((";", "\t", ","), key=lambda mark: (first.count(mark.encode()), mark == ","))
         names = next(csv.reader([first.decode("utf-8-sig")], delimiter=separator), [])
@@ -139,6 +163,9 @@ def _from_csv(body: bytes) -> Batch:
         if twice:
             raise RequestError(422, "columns", f"two columns are called {twice[0][:100]!r}")
         check_polars()
+        if len(names) > 1:
+            # As the command reads it; in a table of one column a blank line is a missing value.
+            body = without_blank_lines(body)
         frame = pl.read_csv(io.BytesIO(body), infer_schema=False, separator=separator)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeDecodeError, csv.Error) as error:
         raise RequestError(
@@ -147,14 +174,22 @@ def _from_csv(body: bytes) -> Batch:
     return Batch(frame, frame.height)
 
 
-def _from_arrow(body: bytes) -> Batch:
+def _from_arrow(body: bytes, most_bytes: int) -> Batch:
     import pyarrow as pa
 
     try:
+        unpacked = unpacked_bytes(body)
+        if unpacked > most_bytes:
+            raise RequestError(
+                413,
+                "too_large",
+                f"the compressed buffers of the Arrow stream unpack to {unpacked:,} bytes; send at most "
+                f"{most_bytes:,}",
+            )
         with pa.ipc.open_stream(body) as stream:
             table = stream.read_all()
             table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, struct.error, IndexError) as error:
         raise RequestError(
             400, "not_arrow", f"the body is not an Arrow IPC stream: {str(error).splitlines()[0][:300]}"
         ) from None

@@ -9,13 +9,14 @@ import numpy as np
 
 from rankad.service.errors import RequestError
 from rankad.service.formats import Batch
+from rankad.service.mixed import parts_of
 from rankad.service.models import ServedModel
 from rankad.service.scoring import Answers, rate_of
 
-__all__ = ["Asked", "metadata", "read", "write"]
+__all__ = ["DATATYPES", "Asked", "metadata", "read", "write"]
 
 _OUTPUTS = {"p_value": "FP64", "score": "FP64", "alarm": "BOOL"}
-_TYPES = (
+DATATYPES = (
     "BOOL",
     "UINT8",
     "UINT16",
@@ -28,6 +29,7 @@ _TYPES = (
     "FP16",
     "FP32",
     "FP64",
+    "BYTES",
 )
 
 
@@ -116,7 +118,10 @@ def read(body: bytes, model: ServedModel, most_rows: int) -> Asked:
     else:
         columns = {name: values.tolist() for name, values in tensors.items()}
     rate = None if alpha is None else rate_of(str(alpha), "alpha")
-    return Asked(Batch(columns, n_rows), rate, request.id, tuple(each.name for each in request.outputs))
+    parts = parts_of(columns) if isinstance(columns, dict) else None
+    return Asked(
+        Batch(columns, n_rows, parts), rate, request.id, tuple(each.name for each in request.outputs)
+    )
 
 
 def _named(rows: Any, names: tuple[str, ...]) -> dict[str, Any]:
@@ -126,7 +131,7 @@ def _named(rows: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _values(tensor: _Tensor) -> Any:
-    if tensor.datatype not in (*_TYPES, "BYTES"):
+    if tensor.datatype not in DATATYPES:
         raise RequestError(
             422,
             "datatype",

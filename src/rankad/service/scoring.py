@@ -59,10 +59,22 @@ def score_rows(model: ServedModel, batch: Batch, alpha: float | None, fdr: float
         nothing: Floats = np.empty(0)
         return Answers({"p_value": nothing, "score": nothing, "alarm": np.empty(0, dtype=bool)}, rate)
     try:
-        scored = score_batch(model.detector, batch.columns, alpha=rate)
+        scored = _scored(model, batch)
     except (ValueError, TypeError) as error:
         raise RequestError(422, "rows", str(error)) from None
-    return decide({name: np.asarray(scored[name]) for name in ("p_value", "score")}, rate, fdr)
+    return decide(scored, rate, fdr)
+
+
+def _scored(model: ServedModel, batch: Batch) -> dict[str, Any]:
+    if batch.parts is None:
+        scored = score_batch(model.detector, batch.columns)
+        return {name: np.asarray(scored[name]) for name in ("p_value", "score")}
+    answers: dict[str, Any] = {"p_value": np.empty(batch.n_rows), "score": np.empty(batch.n_rows)}
+    for rows, columns in batch.parts:
+        scored = score_batch(model.detector, columns)
+        for name, values in answers.items():
+            values[rows] = scored[name]
+    return answers
 
 
 def decide(scored: dict[str, Any], rate: float, fdr: float | None) -> Answers:
@@ -82,9 +94,26 @@ def _check_names(model: ServedModel, columns: Any) -> None:
     if isinstance(names, (list, np.ndarray)) and not isinstance(columns, dict) and columns is names:
         # A list of no rows has no names.
         return
+    if not model.card.columns and len(list(names)) != model.card.n_columns:
+        raise RequestError(
+            422,
+            "rows",
+            f"there are no rows, and {len(list(names))} columns for the {model.card.n_columns} of the model",
+        )
     lacking = [name for name in model.card.columns if name not in list(names)]
     if lacking:
         raise RequestError(422, "rows", f"there are no rows, and no column {lacking[0]!r}")
+
+
+def _explained(model: ServedModel, batch: Batch, alpha: float | None) -> list[Any]:
+    # load made it one that explains; `explain_rows` has asked.
+    detector: Any = model.detector
+    if batch.parts is None:
+        return list(detector.explain(batch.columns, alpha=alpha))
+    found: dict[int, Any] = {}
+    for rows, columns in batch.parts:
+        found |= dict(zip(rows.tolist(), detector.explain(columns, alpha=alpha), strict=True))
+    return [found[at] for at in range(batch.n_rows)]
 
 
 def explain_rows(model: ServedModel, batch: Batch, alpha: float | None) -> list[dict[str, Any]]:
@@ -92,9 +121,10 @@ def explain_rows(model: ServedModel, batch: Batch, alpha: float | None) -> list[
     if not model.describe()["explains"]:
         raise RequestError(409, "no_reasons", f"model {model.name!r} was saved without what reasons need")
     if batch.n_rows == 0:
+        _check_names(model, batch.columns)
         return []
     try:
-        explanations = model.detector.explain(batch.columns, alpha=alpha)
+        explanations = _explained(model, batch, alpha)
     except (ValueError, TypeError) as error:
         raise RequestError(422, "rows", str(error)) from None
     return [

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankad.scoring.batch import score_batch
 from rankad.service.errors import RequestError
+from rankad.service.mixed import kind_of
 from rankad.service.models import ServedModel
 
 __all__ = ["Together"]
@@ -37,7 +38,7 @@ class Together:
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         if not self._groups:
             loop.call_soon(self._flush)
-        key = (id(model), *((name, _kind(cell)) for name, cell in sorted(row.items())))
+        key = (id(model), *((name, kind_of(cell)) for name, cell in sorted(row.items())))
         self._groups.setdefault(key, (model, []))[1].append(_Waiting(row, answer))
         return await answer
 
@@ -45,10 +46,6 @@ class Together:
         groups, self._groups = self._groups, {}
         for model, waiting in groups.values():
             _score(model, waiting)
-
-
-def _kind(cell: Any) -> str:
-    return "number" if isinstance(cell, (int, float)) and not isinstance(cell, bool) else type(cell).__name__
 
 
 def _score(model: ServedModel, waiting: list[_Waiting]) -> None:
