@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import typer
@@ -31,22 +32,31 @@ def serve(
     tls_certificate: Path | None = opt.option(None, "--tls-certificate FILE", "PEM file; with --tls-key."),
     tls_key: Path | None = opt.option(None, "--tls-key FILE", "PEM file."),
     log_requests: bool = opt.option(False, "--log-requests", "Log every request."),
+    table: list[Path] | None = opt.option(
+        None, "--table FILE", "Table that the page offers, beside those that are uploaded; may be repeated."
+    ),
+    page: bool = opt.option(True, "--page/--no-page", "Whether there is a page at /."),
+    demo: bool = opt.option(False, "--demo", "Serve example models and tables, and send rows to them."),
 ) -> None:
     """Serve models over HTTP: rows in, p-values out, for every alpha without refitting.
 
-    GET /openapi.json describes the interface. A model whose file changes is loaded again meanwhile.
+    At / there is a page for people. GET /openapi.json describes the interface for programs. A model whose
+    file changes is loaded again meanwhile.
     """
     if new_key is not None:
         _add_key(keys, new_key, admin=admin)
         return
     if admin:
         raise opt.refuse("--admin", "it goes with --new-key NAME")
-    if not models:
-        raise opt.refuse("MODEL", "name at least one model file")
+    if demo and (models or table):
+        raise opt.refuse("--demo", "it brings its own models and tables; leave out others")
+    if not models and not demo:
+        raise opt.refuse("MODEL", "name at least one model file, or give --demo")
     try:
         import uvicorn
 
         from rankad.service.app import make_app
+        from rankad.service.page.settings import PageSettings
         from rankad.service.settings import Settings
     except ImportError as error:
         raise typer.BadParameter(
@@ -54,30 +64,39 @@ def serve(
         ) from error
     if (tls_certificate is None) != (tls_key is None):
         raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
-    settings = Settings(
-        tuple(models),
-        host,
-        port,
-        keys,
-        None if history == "none" else Path(history),
-        keep_days,
-        most_bytes=most_megabytes * 2**20,
-        most_rows=most_rows,
-    )
-    app = make_app(settings)
-    scheme = "https" if tls_certificate else "http"
-    typer.echo(f"Serving {', '.join(path.stem for path in models)} at {scheme}://{host}:{port}", err=True)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_level="debug" if log_requests else "info",
-        access_log=log_requests,
-        server_header=False,
-        timeout_graceful_shutdown=30,
-        ssl_certfile=tls_certificate,
-        ssl_keyfile=tls_key,
-    )
+    with contextlib.ExitStack() as stack:
+        models, tables = models or [], table or []
+        where = None if history == "none" else Path(history)
+        if demo:
+            from rankad.cli.serving_demo import example_folder
+
+            example = stack.enter_context(example_folder(host, port))
+            models, tables, where = example.models, example.tables, example.history
+        settings = Settings(
+            tuple(models),
+            host,
+            port,
+            keys,
+            where,
+            keep_days,
+            most_bytes=most_megabytes * 2**20,
+            most_rows=most_rows,
+            page=PageSettings(shown=page, tables=tuple(tables)),
+        )
+        app = make_app(settings)
+        scheme = "https" if tls_certificate else "http"
+        typer.echo(f"Serving {', '.join(path.stem for path in models)} at {scheme}://{host}:{port}", err=True)
+        uvicorn.run(
+            app,
+            host=host,
+            port=port,
+            log_level="debug" if log_requests else "info",
+            access_log=log_requests,
+            server_header=False,
+            timeout_graceful_shutdown=30,
+            ssl_certfile=tls_certificate,
+            ssl_keyfile=tls_key,
+        )
 
 
 def _add_key(keys: Path | None, name: str, *, admin: bool) -> None:

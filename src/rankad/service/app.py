@@ -28,6 +28,7 @@ from rankad.service.history import History, Scored
 from rankad.service.keys import KeyFile
 from rankad.service.models import ModelStore, ServedModel
 from rankad.service.openapi import document
+from rankad.service.page.routes import Page
 from rankad.service.scoring import Answers, decide, explain_rows, rate_of, score_rows
 from rankad.service.settings import Settings
 from rankad.service.together import Together
@@ -66,6 +67,7 @@ def make_app(settings: Settings) -> Starlette:
         _route(service, "/v2/models/{name}", _v2_model),
         _route(service, "/v2/models/{name}/ready", _v2_ready),
         _route(service, "/v2/models/{name}/infer", _v2_infer, method="POST"),
+        *service.page.routes(_route),
     ]
     return Starlette(
         routes=routes, lifespan=service.lifespan, exception_handlers={HTTPException: _refused_by_starlette}
@@ -91,6 +93,7 @@ class _Service:
         )
         self.rows = Counter("rankad_rows", "Rows scored.", ["model"], registry=self.registry)
         self.alarms = Counter("rankad_alarms", "Alarms raised.", ["model"], registry=self.registry)
+        self.page = Page(self)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -102,12 +105,14 @@ class _Service:
             watch.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watch
+            self.page.close()
             if self.history is not None:
                 self.history.close()
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_REFRESH_SECONDS)
+            await anyio.to_thread.run_sync(self.page.sweep)
             for name, wrong in await anyio.to_thread.run_sync(self.models.refresh):
                 if wrong is None:
                     _log.info("model %s: loaded again, its file has changed", name)

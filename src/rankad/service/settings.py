@@ -6,6 +6,8 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
+from rankad.service.page.settings import PageSettings
+
 __all__ = ["Settings"]
 
 
@@ -32,6 +34,8 @@ class Settings:
         Requests that are worked on at the same time; others are asked to come again.
     read_seconds, score_seconds : float
         How long a client may take to send a request, and how long scoring may take.
+    page : PageSettings
+        How the page behaves.
     """
 
     models: tuple[Path, ...]
@@ -45,6 +49,7 @@ class Settings:
     most_at_once: int = 256
     read_seconds: float = 30.0
     score_seconds: float = 60.0
+    page: PageSettings = PageSettings()
 
     def __post_init__(self) -> None:
         if not self.models:

@@ -1,0 +1,357 @@
+"""The addresses of the page: its files, and what its script asks for."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib.resources import files
+from typing import Any, Protocol
+
+import anyio
+import msgspec
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rankad import __version__
+from rankad.service.errors import RequestError
+from rankad.service.formats import Batch
+from rankad.service.models import ModelStore, ServedModel
+from rankad.service.page import answers as answering
+from rankad.service.page import course, pictures, tables
+from rankad.service.page.answers import Answers, Order
+from rankad.service.page.fits import FitRequest, Fits
+from rankad.service.page.guard import HEADERS, check_host, check_same_origin
+from rankad.service.page.workspace import Workspace, name_of, read_json
+from rankad.service.scoring import rate_of, score_rows
+from rankad.service.settings import Settings
+
+__all__ = ["Host", "Page"]
+
+_log = logging.getLogger("rankad.service")
+_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
+_JSON = "application/json"
+_MOST_ROWS_ASKED = 20
+
+
+class Host(Protocol):
+    """What the page needs of the service that it is a part of."""
+
+    settings: Settings
+    models: ModelStore
+    keys: Any
+    history: Any
+
+    async def body(self, request: Request) -> bytes:
+        """Return the body of a request, within the limits."""
+
+    async def work(self, small: bool, task: Callable[[], Any]) -> Any:
+        """Run a task on a thread, within the limit on time."""
+
+    async def note(self, model: ServedModel, answers: Any, request_id: str) -> None:
+        """Store what was scored."""
+
+
+Answer = Callable[[Any, Request], Awaitable[Response]]
+
+
+class Page:
+    """The page of a service.
+
+    Parameters
+    ----------
+    host : Host
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host, self._settings = host, host.settings.page
+        self._files = _read_files()
+        if not self._settings.shown:
+            return
+        kept = self._settings
+        self._workspace = Workspace(kept.folder, kept.keep_seconds, kept.most_bytes)
+        self._fits = Fits(self._workspace, kept.fit_seconds)
+        try:
+            self._bundled = []
+            for path in kept.tables:
+                folder = tables.bundle(self._workspace, path, host.settings.most_rows, kept)
+                self._bundled.append(tables.open_stored(folder).describe())
+        except RequestError as error:
+            self.close()
+            raise ValueError(f"{path}: {error.message}") from None
+
+    def routes(self, route: Callable[..., Route]) -> list[Route]:
+        """Return the routes, each made by `route` of the service, which checks keys and counts requests."""
+        if not self._settings.shown:
+            return []
+        # Without keys everybody who reaches the service is its owner.
+        owner = "admin" if self._host.keys is not None else "read"
+        made = [
+            route(self._host, "/", _open(self._file), role=None),
+            route(self._host, "/page/files/{name}", _open(self._file), role=None),
+        ]
+        asked: list[tuple[str, Answer, str]] = [
+            ("/page/start", self._start, "read"),
+            ("/page/fits/{id}", self._fit_state, "read"),
+            ("/page/fits/{id}/model", self._fit_model, owner),
+            ("/page/answers/{id}", self._about, "read"),
+            ("/page/answers/{id}/p-values", self._p_values, "read"),
+            ("/page/answers/{id}/alarms", self._alarms, "read"),
+            ("/page/answers/{id}/alarms.csv", self._csv, "read"),
+            ("/page/answers/{id}/reasons", self._reasons, "read"),
+            ("/page/answers/{id}/places", self._places, "read"),
+            ("/page/answers/{id}/region", self._region, "read"),
+            ("/page/models/{name}/course", self._course, "read"),
+        ]
+        changing: list[tuple[str, Answer, str]] = [
+            ("/page/tables", self._upload, "read"),
+            ("/page/tables/{id}/columns", self._columns, "read"),
+            ("/page/answers", self._score, "read"),
+            ("/page/fits", self._fit, owner),
+            ("/page/fits/{id}/cancel", self._cancel, owner),
+        ]
+        guarded = partial(_guarded, keyless=self._host.keys is None)
+        made += [route(self._host, path, guarded(what), role=role) for path, what, role in asked]
+        for path, what, role in changing:
+            made.append(route(self._host, path, guarded(what, changes=True), method="POST", role=role))
+        return made
+
+    def sweep(self) -> None:
+        """Drop what is old; called every second or so."""
+        if self._settings.shown:
+            self._fits.sweep()
+            self._workspace.sweep()
+
+    def close(self) -> None:
+        """Stop a fit, and drop everything."""
+        if self._settings.shown:
+            self._fits.close()
+            self._workspace.close()
+
+    # ---------------------------------------------------------------------------------- files, and the start
+
+    async def _file(self, _: Host, request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name not in self._files:
+            raise RequestError(404, "http", "the page has no such file")
+        content, kind = self._files[name]
+        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+
+    async def _start(self, host: Host, request: Request) -> Response:
+        settings = host.settings
+        limits = {
+            "bytes": settings.most_bytes,
+            "rows": settings.most_rows,
+            "columns": self._settings.most_columns,
+        }
+        return _json(
+            {
+                "version": __version__,
+                "models": [model.describe() for model in host.models],
+                "tables": self._bundled,
+                "limits": limits,
+                "history": host.history is not None,
+            }
+        )
+
+    # --------------------------------------------------------------------------------------------- tables, fits
+
+    async def _upload(self, host: Host, request: Request) -> Response:
+        name = request.query_params.get("name", "table")
+        body = await host.body(request)
+        most = host.settings.most_rows
+        table = await host.work(
+            False, partial(tables.take, self._workspace, name, body, most, self._settings)
+        )
+        return _json(table.describe())
+
+    async def _columns(self, host: Host, request: Request) -> Response:
+        corrections = _decoded(await host.body(request), tables.Corrections)
+        table = tables.open_stored(self._workspace.find("table", request.path_params["id"]))
+        return _json(await host.work(False, partial(tables.understood, table, corrections)))
+
+    async def _fit(self, host: Host, request: Request) -> Response:
+        asked = _decoded(await host.body(request), FitRequest)
+        return _json(await anyio.to_thread.run_sync(self._fits.start, asked))
+
+    async def _fit_state(self, host: Host, request: Request) -> Response:
+        return _json(await anyio.to_thread.run_sync(self._fits.state, request.path_params["id"]))
+
+    async def _cancel(self, host: Host, request: Request) -> Response:
+        name = request.path_params["id"]
+        await anyio.to_thread.run_sync(self._fits.cancel, name)
+        return _json(await anyio.to_thread.run_sync(self._fits.state, name))
+
+    async def _fit_model(self, host: Host, request: Request) -> Response:
+        model = await anyio.to_thread.run_sync(self._fits.model, request.path_params["id"])
+        about = read_json(model.path.parent / "about.json")
+        name = answering.name_for(about["name"], ".rankad")
+        return _download(
+            await anyio.to_thread.run_sync(model.path.read_bytes), name, "application/octet-stream"
+        )
+
+    # -------------------------------------------------------------------------------------------------- answers
+
+    async def _score(self, host: Host, request: Request) -> Response:
+        asked = _decoded(await host.body(request), _ScoreRequest)
+        table = tables.open_stored(self._workspace.find("table", asked.table))
+        if (asked.model is None) == (asked.fit is None):
+            raise RequestError(422, "model", "name a served model, or a fit")
+        model = self._fits.model(asked.fit) if asked.fit is not None else host.models.get(asked.model or "")
+        name = name_of("answers", asked.table, asked.fit or asked.model or "", model.card.sha256)
+        if not self._workspace.has("answers", name):
+            own = model.path.parent / "p_values.npy"
+            about = {"table": asked.table, "fit": asked.fit, "model": asked.model, "own": False}
+            about["sha256"] = model.card.sha256
+            if (
+                asked.fit is not None
+                and read_json(own.parent / "about.json")["table"] == asked.table
+                and own.exists()
+            ):
+                p_values = np.load(own)
+                # There are no scores, so the p-value serves as score as well.
+                answering.write(
+                    self._workspace.make("answers", name), about | {"own": True}, p_values, p_values
+                )
+            else:
+                batch = Batch(table.frame, table.frame.height)
+                scored = await host.work(False, partial(score_rows, model, batch, None, None))
+                if asked.model is not None:
+                    await host.note(model, scored, request.state.id)
+                p_values, scores = scored.columns["p_value"], scored.columns["score"]
+                answering.write(self._workspace.make("answers", name), about, p_values, scores)
+        return _json(await host.work(False, lambda: self._answers(name).describe()))
+
+    def _answers(self, name: str) -> Answers:
+        folder = self._workspace.find("answers", name)
+        about = read_json(folder / "about.json")
+        table = tables.open_stored(self._workspace.find("table", about["table"]))
+        fit = about["fit"]
+        model = self._fits.model(fit) if fit is not None else self._host.models.get(about["model"])
+        if model.card.sha256 != about["sha256"]:
+            raise RequestError(409, "replaced", "the model has been replaced since; score the table again")
+        return Answers(folder, table, model)
+
+    async def _with(self, request: Request, task: Callable[[Answers], Any]) -> Any:
+        name = request.path_params["id"]
+        return await self._host.work(False, lambda: task(self._answers(name)))
+
+    async def _about(self, host: Host, request: Request) -> Response:
+        return _json(await self._with(request, Answers.describe))
+
+    async def _p_values(self, host: Host, request: Request) -> Response:
+        body = await self._with(request, lambda answers: np.asarray(answers.p_values, "<f8").tobytes())
+        return Response(body, media_type="application/octet-stream")
+
+    async def _alarms(self, host: Host, request: Request) -> Response:
+        alpha, asked = _alpha(request), request.query_params
+        order = Order(asked.get("by"), asked.get("down") == "1", _whole(asked.get("begin", "0"), "begin"))
+        return _json(await self._with(request, lambda answers: answers.listed(alpha, order)))
+
+    async def _reasons(self, host: Host, request: Request) -> Response:
+        alpha, text = _alpha(request), request.query_params.get("rows", "")
+        rows = [_whole(each, "rows") for each in text.split(",", _MOST_ROWS_ASKED) if each]
+        return _json({"rows": await self._with(request, lambda answers: answers.reasons(rows, alpha))})
+
+    async def _csv(self, host: Host, request: Request) -> Response:
+        alpha = _alpha(request)
+
+        def write(answers: Answers) -> tuple[bytes, str]:
+            path = answers.folder / f"alarms-{request.state.id[:40].encode().hex()}.csv"
+            answers.write_csv(path, alpha)
+            return answering.removed(path), answering.name_for(answers.table.name, "-alarms.csv")
+
+        body, name = await self._with(request, write)
+        return _download(body, name, "text/csv; charset=utf-8")
+
+    async def _places(self, host: Host, request: Request) -> Response:
+        x, y = request.query_params.get("x"), request.query_params.get("y")
+        return _json(await self._with(request, lambda answers: pictures.places(answers, x, y)))
+
+    async def _region(self, host: Host, request: Request) -> Response:
+        asked = request.query_params
+        try:
+            window = pictures.Window(*(float(asked[name]) for name in pictures.Window._fields))
+            x, y, row = asked["x"], asked["y"], int(asked["row"])
+        except (KeyError, ValueError):
+            raise RequestError(422, "window", "x, y, row and a window of four numbers are needed") from None
+        return _json(await self._with(request, lambda answers: pictures.region(answers, x, y, row, window)))
+
+    async def _course(self, host: Host, request: Request) -> Response:
+        name = host.models.get(request.path_params["name"]).name
+        if host.history is None:
+            raise RequestError(409, "no_history", "the service was started without a history")
+        return _json(await anyio.to_thread.run_sync(course.course, host.history, name))
+
+
+class _ScoreRequest(msgspec.Struct, forbid_unknown_fields=True):
+    table: str
+    model: str | None = None
+    fit: str | None = None
+
+
+def _read_files() -> dict[str, tuple[bytes, str]]:
+    """Return the files of the page by name; it has the report's style."""
+    found = {
+        each.name: (each.read_bytes(), _TYPES[each.name[each.name.rindex(".") :]])
+        for each in (files("rankad.service.page") / "files").iterdir()
+        if each.name.endswith(tuple(_TYPES))
+    }
+    return found | {"house.css": ((files("rankad.report") / "style.css").read_bytes(), "text/css")}
+
+
+def _open(answer: Answer) -> Answer:
+    async def with_headers(host: Any, request: Request) -> Response:
+        response = await answer(host, request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    return with_headers
+
+
+def _guarded(answer: Answer, *, keyless: bool, changes: bool = False) -> Answer:
+    async def checked(host: Any, request: Request) -> Response:
+        if keyless:
+            check_host(request.headers)
+        if changes:
+            check_same_origin(request.headers)
+        return await _open(answer)(host, request)
+
+    return checked
+
+
+def _decoded(body: bytes, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, "not_json", f"the body is not what the page sends: {error}") from None
+
+
+def _alpha(request: Request) -> float:
+    alpha = rate_of(request.query_params.get("alpha"), "alpha")
+    if alpha is None:
+        raise RequestError(422, "alpha", "alpha is needed, a number strictly between 0 and 1")
+    return alpha
+
+
+def _whole(text: str, name: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", text):
+        raise RequestError(422, name, f"{name} must be whole numbers, got {text[:50]!r}")
+    return int(text)
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value, enc_hook=_plain), media_type=_JSON)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _download(body: bytes, name: str, kind: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(body, media_type=kind, headers=headers)
