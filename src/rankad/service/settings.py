@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rankad.service.page.settings import PageSettings
@@ -49,7 +49,7 @@ class Settings:
     most_at_once: int = 256
     read_seconds: float = 30.0
     score_seconds: float = 60.0
-    page: PageSettings = PageSettings()
+    page: PageSettings = field(default_factory=PageSettings)
 
     def __post_init__(self) -> None:
         if not self.models:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 __all__ = ["course"]
@@ -26,8 +27,5 @@ def course(history: Any, model: str) -> dict[str, Any]:
     begins = [now - width * (_BARS - at) / _BARS for at in range(_BARS)]
     names = ("rows", "alarms", "alarms_if_all_rows_were_normal")
     since = [[history.summary(model, begin)[name] for name in names] for begin in begins] + [[0, 0, 0]]
-    bars = [
-        {"rows": a[0] - b[0], "alarms": a[1] - b[1], "expected": a[2] - b[2]}
-        for a, b in zip(since[:-1], since[1:], strict=True)
-    ]
+    bars = [{"rows": a[0] - b[0], "alarms": a[1] - b[1], "expected": a[2] - b[2]} for a, b in pairwise(since)]
     return {"seconds": width, "now": now, "bars": bars, "whole": whole}

@@ -76,7 +76,7 @@ def _fit(folder: Path, plan: dict[str, Any], status: _Status) -> list[str]:
     table = open_stored(Path(plan["table"]))
     corrections = msgspec.convert(plan["corrections"], Corrections)
     status.say(now=True, name=isolated(table.name), table=table.path.name, rows=table.frame.height)
-    status.say(now=True, mixed=plan["mixed"], label="reading columns")
+    status.say(now=True, mixed=plan["mixed"], label="learning")
     inner = RankAD(trim="auto" if plan["mixed"] else 0.0, n_jobs=threads(None))
     detector = TableDetector(inner, **corrections.options()._asdict())
     with warnings.catch_warnings(record=True) as caught, told_to(status.step):

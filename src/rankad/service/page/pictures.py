@@ -39,8 +39,9 @@ class Window(NamedTuple):
 def places(answers: Answers, x: str | None, y: str | None) -> dict[str, Any]:
     """Return where rows are: in two columns, or in the plane in which normal rows vary most."""
     at = _chosen(answers)
+    labels: tuple[list[str] | None, list[str] | None] = (None, None)
     if x is None or y is None:
-        across, along, labels = *_projected(answers, at), (None, None)
+        across, along = _projected(answers, at)
     else:
         (across, first), (along, second) = _axis(answers, x, at), _axis(answers, y, at)
         labels = (first, second)

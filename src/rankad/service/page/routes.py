@@ -131,8 +131,6 @@ class Page:
             self._fits.close()
             self._workspace.close()
 
-    # ---------------------------------------------------------------------------------- files, and the start
-
     async def _file(self, _: Host, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in self._files:
@@ -156,8 +154,6 @@ class Page:
                 "history": host.history is not None,
             }
         )
-
-    # --------------------------------------------------------------------------------------------- tables, fits
 
     async def _upload(self, host: Host, request: Request) -> Response:
         name = request.query_params.get("name", "table")
@@ -192,8 +188,6 @@ class Page:
         return _download(
             await anyio.to_thread.run_sync(model.path.read_bytes), name, "application/octet-stream"
         )
-
-    # -------------------------------------------------------------------------------------------------- answers
 
     async def _score(self, host: Host, request: Request) -> Response:
         asked = _decoded(await host.body(request), _ScoreRequest)

@@ -130,8 +130,8 @@ def _read(file: Path, most_rows: int, settings: PageSettings) -> tuple[pl.DataFr
             raise RequestError(
                 413,
                 "too_many_columns",
-                f"the table has {len(reader.columns):,} columns, and the page takes {settings.most_columns:,}; "
-                f"use the command rankad for it",
+                f"the table has {len(reader.columns):,} columns, and the page takes "
+                f"{settings.most_columns:,}; use the command rankad for it",
             )
         for frame in reader:
             n_rows += frame.height
@@ -177,7 +177,7 @@ def understood(table: Table, corrections: Corrections) -> dict[str, Any]:
                 "asked": asked,
                 "used": isolated(used.get(series.name) or _UNUSED.get(kind, "not used")),
                 "sure": "as you said" if asked else "" if note is None else note.sure,
-                "doubt": "" if note is None or asked else _plainly(note.doubt),
+                "doubt": "" if note is None or asked else _doubt(series.name, note.doubt),
                 "cells": _cells(series),
             }
         )
@@ -196,6 +196,12 @@ def _cells(series: pl.Series) -> list[str]:
     """Return the first few different cells."""
     seen = dict.fromkeys(shown(cell) for cell in series.head(_LOOKED_AT).to_list())
     return list(seen)[:_SHOWN_CELLS]
+
+
+def _doubt(name: str, text: str) -> str:
+    """Leave out what stands beside it on the page."""
+    told = _plainly(text).removeprefix(f"column {name!r} is ")
+    return told[:1].upper() + told[1:]
 
 
 def _plainly(text: str) -> str:

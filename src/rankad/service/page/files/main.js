@@ -4,12 +4,14 @@ import { listAlarms, pick, prepareAlarms } from "./alarms.js";
 import { download, get, hasKey, numbers, post, Refused, upload, useKey } from "./api.js";
 import { histogram, upTo } from "./charts.js";
 import { nothingSaid, showColumns } from "./columns.js";
-import { $, count, el, fill, options, percent, say, settled } from "./dom.js";
+import { $, count, el, figure, fill, options, percent, say, settled } from "./dom.js";
 import { runFit } from "./fit.js";
 import { showHistory, showModel } from "./model.js";
 import { chooseRow, plot, recolor } from "./scatter.js";
 
 const HIGHEST = 0.5;
+const RATES = [0.1, 0.05, 0.01, 0.001];
+const HISTORY_AGAIN = 10_000;
 let start = null, tables = [], busy = false;
 let said = new Map(); // corrections by table
 let current = null; // { answers, p, sorted, alpha, lowest, fit }
@@ -44,13 +46,14 @@ const corrections = () => { const id = $("table").value; if (!said.has(id)) said
 
 function showChoice() {
   const chosen = $("table").value || tables[0]?.id, table = tableOf(chosen), then = $("then").value, model = $("with").value;
-  options($("table"), tables.length ? tables.map((each) => [each.id, `${each.name} (${count(each.rows)} × ${count(each.columns)})`]) : [["", "none yet: upload one"]], chosen);
+  options($("table"), tables.length ? tables.map((each) => [each.id, `${each.name}, ${count(each.rows)} rows`]) : [["", "none yet: upload one"]], chosen);
   const named = start.models.map((each) => [each.name, table && !fits(each, table) ? `${each.name} (has other columns)` : each.name]);
   const fitting = table && start.models.find((each) => fits(each, table));
   const kept = start.models.find((each) => each.name === model);
   options($("with"), named, kept && table && fits(kept, table) ? kept.name : fitting?.name ?? model);
-  const others = tables.filter((each) => each.id !== chosen);
-  options($("then"), others.length ? others.map((each) => [each.id, each.name]) : [["", "upload another table first"]], then);
+  const others = tables.filter((each) => each.id !== chosen), alike = others.filter((each) => table.names.every((name) => each.names.includes(name)));
+  const scored = alike.length ? alike : others;
+  options($("then"), scored.length ? scored.map((each) => [each.id, each.name]) : [["", "upload another table first"]], then);
   say("go", { score: "Score", find: "Find", learn: "Learn and score" }[mode()]);
   $("go").disabled = busy || !table || (mode() === "learn" && !others.length);
   $("understood").hidden = mode() === "score" || !table;
@@ -130,6 +133,18 @@ const nice = (alpha) => Number(alpha.toPrecision(alpha < 0.1 ? 2 : 3));
 const placeOf = (alpha) => Math.round((1000 * Math.log(alpha / current.lowest)) / Math.log(HIGHEST / current.lowest));
 const rateAt = (place) => nice(current.lowest * (HIGHEST / current.lowest) ** (place / 1000));
 
+// The usual rates side by side; each is a button.
+function showRates(alpha, n) {
+  const lines = RATES.map((rate) => el("tr", { class: rate === alpha ? "chosen" : null },
+    el("th", { scope: "row" }, el("button", { type: "button", class: "plain", "data-rate": rate }, percent(rate))),
+    rate < current.answers.least ? el("td", { colspan: 2, class: "muted" }, "too few normal rows for this rate") : [el("td", {}, count(upTo(current.sorted, rate))), el("td", {}, expected(rate * n))]));
+  const focused = document.activeElement?.dataset?.rate;
+  fill($("rates"), el("thead", {}, el("tr", {}, ["Rate", "Alarms", "Asked for"].map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, lines));
+  if (focused) $("rates").querySelector(`[data-rate="${focused}"]`)?.focus();
+}
+
+const expected = (n) => (n >= 10 ? count(Math.round(n)) : figure(n, 2));
+
 // All that is known here: thousands of rows are decided again at once.
 function move(alpha, { typed = false, slid = false } = {}) {
   current.alpha = alpha;
@@ -140,7 +155,8 @@ function move(alpha, { typed = false, slid = false } = {}) {
   say("obtained", `${count(alarms)} of ${count(n)}`);
   say("n-alarms", count(alarms));
   say("share", `${percent(n ? alarms / n : 0, 2)} of all rows`);
-  say("n-asked", alpha * n >= 10 ? count(Math.round(alpha * n)) : percent(alpha * n / 100, 2).replace("\u00a0%", ""));
+  say("n-asked", expected(alpha * n));
+  showRates(alpha, n);
   fill($("histogram"), histogram(current.sorted, alpha, current.answers.least));
   recolor(alpha);
 }
@@ -172,6 +188,13 @@ $("download").addEventListener("click", trying(() => download(`page/answers/${cu
 $("download-model").addEventListener("click", trying(() => download(`page/fits/${current.fit.id}/model`)));
 $("key-form").addEventListener("submit", (event) => { event.preventDefault(); useKey($("key").value); $("key").value = ""; $("key-form").hidden = true; begin(); });
 $("forget").addEventListener("click", () => { useKey(""); location.reload(); });
+
+$("rates").addEventListener("click", (event) => {
+  const { rate } = event.target.dataset;
+  if (rate) { move(Number(rate)); later(); }
+});
+// Rows may come from elsewhere.
+setInterval(() => { if (!document.hidden && !$("history").hidden) showHistory(current.answers.model.name).catch(() => {}); }, HISTORY_AGAIN);
 
 const dragging = (event, on) => { event.preventDefault(); $("choice").classList.toggle("over", on); };
 addEventListener("dragover", (event) => dragging(event, true));

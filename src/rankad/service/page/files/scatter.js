@@ -113,13 +113,14 @@ const askRegion = lastOnly(async (signal) => {
   now.region = null;
   $("region-key").hidden = true;
   if (x === PROJECTION || x === y || !numeric(x) || !numeric(y)) return draw();
-  const row = now.row ?? now.dots.rows[now.dots.rows.length - 1];
+  // At first, the slice through the most normal row.
+  const row = now.row ?? now.dots.rows.reduce((best, each) => (best === undefined || now.p[each] > now.p[best] ? each : best), undefined);
   if (row === undefined) return draw();
   const region = await get(`page/answers/${now.answers.id}/region`, { x, y, row, ...now.window }, signal);
   now.region = region;
   $("region-key").hidden = false;
   const empty = Math.max(...region.scores) < thresholdAt(region, now.alpha);
-  say("region-words", region.whole ? "the level set: where rows are normal" : empty ? `nowhere normal: another column of row ${count(row + 1)} is to blame` : `where row ${count(row + 1)} would be normal, its other columns as they are`);
+  say("region-words", region.whole ? "the level set: where rows are normal" : empty ? `nowhere normal: another column of row ${count(row + 1)} is to blame` : `where ${now.row == null ? "the most normal row" : "row"} (${count(row + 1)}) would be normal, its other columns as they are`);
   draw();
 });
 
