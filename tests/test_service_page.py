@@ -523,3 +523,43 @@ def test_stored_tables_are_read_as_they_came(client, app):
     columns = understood(stored, Corrections(kinds={"a": "category"}))["columns"]
     assert columns[0]["cells"] == ["007", "010"]
     assert {each.name for each in Path(stored.path).iterdir()} == {"rows.arrow", "about.json"}
+
+
+# ---------------------------------------------------------------------------------------------- rankad serve
+
+
+def test_the_demo_serves_models_that_fit_its_tables(monkeypatch):
+    from rankad.cli import serving_demo
+    from rankad.cli.example import make_example
+
+    monkeypatch.setattr(serving_demo, "make_example", lambda *_: make_example(120, 30))
+    geyser = serving_demo.geyser
+    monkeypatch.setattr(serving_demo, "geyser", lambda n, seed, odd=0: geyser(80, seed, odd))
+    with serving_demo.example_folder("127.0.0.1", 0) as demo:
+        monkeypatch.undo()
+        page = PageSettings(tables=tuple(demo.tables))
+        app = make_app(Settings(tuple(demo.models), history=demo.history, page=page))
+        with TestClient(app, base_url=HERE) as client:
+            start = client.get("/page/start").json()
+            for table, model in zip(start["tables"][:2], start["models"], strict=True):
+                asked = {"table": table["id"], "model": model["name"]}
+                assert client.post("/page/answers", json=asked, headers=SENT).status_code == 200
+    assert not any(path.exists() for path in (*demo.models, *demo.tables))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), [(["--demo", "x.rankad"], "its own models"), ([], "or give --demo")]
+)
+def test_what_serve_refuses(arguments, said, capsys):
+    from rankad.cli import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", *arguments])
+    assert said in capsys.readouterr().err
+
+
+def test_a_table_that_cannot_be_offered_is_named(folder, tmp_path):
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    page = PageSettings(tables=(tmp_path / "broken.parquet",))
+    with pytest.raises(ValueError, match=r"broken\.parquet"):
+        make_app(Settings((folder / "pump.rankad",), page=page))

@@ -22,6 +22,7 @@ def as_card(alarm: Alarm, explanation: Explanation | None, alpha: float) -> dict
     most = max((reason.gain for reason in worth), default=0.0)
     return {
         "row": alarm.row - 1,
+        "id": card.id or "",
         "gist": card.gist,
         "score": card.score,
         "p_value": card.p_value,

@@ -40,12 +40,10 @@ function nearTable(row, card) {
 }
 
 // Cells and reasons of one row that was picked in the plot.
-export const pick = lastOnly(async (signal, answers, row, p, alpha) => {
+export const pick = lastOnly(async (signal, answers, row, alpha) => {
   if (!answers.explains) return;
   const { rows } = await get(`page/answers/${answers.id}/reasons`, { rows: row, alpha }, signal);
-  const closed = $("list").querySelector(`[data-row="${row}"]`);
-  if (closed) { closed.open = true; fill($("picked")); return; }
-  fill($("picked"), caseOf({ row, id: "", p_value: rows[0]?.p_value ?? p, cells: [] }, rows[0], true));
+  fill($("picked"), caseOf({ row, id: rows[0].id, p_value: rows[0].p_value, cells: [] }, rows[0], true));
 });
 
 const explain = lastOnly(async (signal, answers, alpha, rows, cases) => {

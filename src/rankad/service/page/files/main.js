@@ -125,7 +125,7 @@ async function show(answers, fit) {
   await Promise.all([follow(), plot(answers, p, current.alpha, choose), showHistory(!fit && start.history ? answers.model.name : null)]);
 }
 
-const choose = trying(async (row) => { chooseRow(row); await pick(current.answers, row, current.p[row], current.alpha); });
+const choose = trying(async (row) => { chooseRow(row); await pick(current.answers, row, current.alpha); });
 
 // -------------------------------------------------------------------------------------------------- alpha
 
@@ -206,7 +206,7 @@ const begin = trying(async () => {
   $("forget").hidden = !hasKey();
   tables = [...tables.filter((table) => !start.tables.some((each) => each.id === table.id)), ...start.tables];
   const { bytes, rows } = start.limits;
-  say("limits", `CSV, Excel, Parquet, Arrow or JSON; up to ${count(Math.round(bytes / 2 ** 20))} MiB and ${count(rows)} rows. It stays on this server, and is dropped after a while.`);
+  say("limits", `CSV, Excel, Parquet, Arrow or JSON; up to ${count(Math.round(bytes / 2 ** 20))} MiB and ${count(rows)} rows. Drop a file anywhere on this page. It stays on this server, and is deleted after a while.`);
   say("where", `service ${start.version}`);
   if (!start.models.length) { $("mode-find").checked = true; $("mode-score").disabled = true; }
   showChoice();

@@ -171,6 +171,7 @@ canvas.addEventListener("keydown", (event) => {
 export function chooseRow(row) {
   if (!now || now.row === row) return;
   now.row = row;
+  say("chosen", `Row ${count(row + 1)}, p ${figure(now.p[row], 2)}.`);
   draw();
   if (!now.region?.whole) askRegion();
 }
@@ -178,6 +179,7 @@ export function chooseRow(row) {
 export function recolor(alpha) { if (now) { now.alpha = alpha; if (!quiet) { quiet = true; requestAnimationFrame(() => { quiet = false; draw(); }); } } }
 
 export async function plot(answers, p, alpha, onpick) {
+  say("chosen", "");
   now = { answers, p, alpha, onpick, dots: null, region: null, row: null, labelled: { x: () => undefined, y: () => undefined } };
   const axes = answers.axes.map((axis) => [axis.name, axis.shown]), two = answers.axes.filter((axis) => axis.number), plain = two.length > 1 ? two : answers.axes;
   options($("x"), axes.length > 1 ? [...axes, [PROJECTION, "a projection of all columns"]] : axes, plain[0]?.name);
