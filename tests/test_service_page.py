@@ -263,6 +263,16 @@ def test_what_is_no_table_is_refused_without_a_trace(client, settings, name, bod
     assert "upload" not in told.split()[0]
 
 
+def test_a_full_disk_is_said_and_leaves_nothing(client, app, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_ipc", full)
+    assert "No space left" in message_of(upload(client, b"a,b\n1,2\n"), 503)
+    folders = find_page(app)._workspace.path.glob("table/*")
+    assert [each for each in folders if not (each / "kept").exists()] == []
+
+
 def test_limits(folder, tmp_path):
     page = PageSettings(most_columns=3, most_bytes=20_000)
     settings = Settings((folder / "pump.rankad",), most_bytes=5_000, most_rows=50, page=page)
@@ -350,6 +360,7 @@ def test_alarms_are_listed_in_any_order(client, folder, new, alpha):
     flow = new["flow"].cast(float).to_numpy()
     rows = [row["row"] for row in client.get(f"{path}&by=flow&down=1").json()["rows"]]
     assert flow[rows].tolist() == sorted(flow[alarms], reverse=True)[:20]
+    message_of(client.get(f"{path}&by=no"), 422)
     more = client.get(f"{path}&begin=20").json()["rows"]
     assert [row["row"] for row in more] == by_score[20:40].tolist()
 

@@ -202,8 +202,8 @@ class Answers:
         if order.by is None:
             key: Any = self.scores[at]
         else:
-            if order.by not in self.table.frame.columns:
-                raise RequestError(422, "by", f"the table has no column {order.by[:100]!r}")
+            if order.by not in {each["name"] for each in self.describe()["columns"]}:
+                raise RequestError(422, "by", f"there is no column {order.by[:100]!r} to order by")
             key = self.read(order.by)[at]
         if isinstance(key, pl.Series):
             places = key.arg_sort(descending=order.down, nulls_last=True).to_numpy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ import msgspec
 from rankad.modelfile import load, read_card
 from rankad.service.errors import RequestError
 from rankad.service.models import ServedModel
-from rankad.service.page.tables import Corrections, open_stored
+from rankad.service.page.tables import Corrections, Table, open_stored
 from rankad.service.page.workspace import Workspace, read_json, write_json
 
 __all__ = ["FitRequest", "Fits"]
@@ -53,6 +54,8 @@ class Fits:
         self._workspace, self._seconds = workspace, fit_seconds
         self._turn = workspace.path / "fitting"
         self._running: _Running | None = None
+        # Requests come on several threads.
+        self._lock = threading.RLock()
         self._loaded: dict[str, ServedModel] = {}
 
     def start(self, request: FitRequest) -> dict[str, Any]:
@@ -65,6 +68,10 @@ class Fits:
         ]
         if unknown:
             raise RequestError(422, "columns", f"the table has no column {unknown[0][:100]!r}")
+        with self._lock:
+            return self._start(table, request)
+
+    def _start(self, table: Table, request: FitRequest) -> dict[str, Any]:
         self.sweep()
         folder = self._workspace.make("fit")
         self._take_turn(folder.name)
@@ -99,10 +106,6 @@ class Fits:
         """Stop a fit, whichever process of the service began it."""
         folder = self._workspace.find("fit", name)
         (folder / "cancel").touch()
-        running = self._running
-        if running is not None and running.folder == folder:
-            running.process.kill()
-            running.process.wait()
         self.sweep()
 
     def model(self, name: str) -> ServedModel:
@@ -121,6 +124,10 @@ class Fits:
 
     def sweep(self) -> None:
         """Notice a fit that has ended, or must end."""
+        with self._lock:
+            self._sweep()
+
+    def _sweep(self) -> None:
         running = self._running
         if running is None:
             return

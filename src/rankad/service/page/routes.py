@@ -122,8 +122,11 @@ class Page:
     def sweep(self) -> None:
         """Drop what is old; called every second or so."""
         if self._settings.shown:
-            self._fits.sweep()
-            self._workspace.sweep()
+            try:
+                self._fits.sweep()
+                self._workspace.sweep()
+            except OSError:
+                _log.exception("the page cannot drop what is old")
 
     def close(self) -> None:
         """Stop a fit, and drop everything."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any, Literal, NamedTuple
 
@@ -91,8 +93,11 @@ def take(workspace: Workspace, name: str, body: bytes, most_rows: int, settings:
     folder = workspace.make("table")
     suffixes = [each.lower() for each in PurePath(said).suffixes[-2:] if each.lower() in _KNOWN]
     upload = folder / f"upload{''.join(suffixes)}"
-    upload.write_bytes(body)
-    return _store(folder, upload, said, most_rows, settings)
+    with _whole(folder):
+        upload.write_bytes(body)
+        table = _store(folder, upload, said, most_rows, settings)
+        upload.unlink()
+    return table
 
 
 def bundle(workspace: Workspace, path: Path, most_rows: int, settings: PageSettings) -> Path:
@@ -102,22 +107,31 @@ def bundle(workspace: Workspace, path: Path, most_rows: int, settings: PageSetti
         return workspace.find("table", name)
     folder = workspace.make("table", name)
     workspace.keep(folder)
-    return _store(folder, path, path.name, most_rows, settings).path
+    with _whole(folder):
+        return _store(folder, path, path.name, most_rows, settings).path
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[None]:
+    """Leave nothing of a table that could not be stored."""
+    try:
+        yield
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise RequestError(
+                503, "storage", f"the page cannot store the table: {error.strerror or error}"
+            ) from None
+        raise
 
 
 def _store(folder: Path, file: Path, name: str, most_rows: int, settings: PageSettings) -> Table:
     try:
         frame, typed = _read(file, most_rows, settings)
-    except (ValueError, OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # The name under which it lies here is of no use to anybody.
         text = str(error).replace(str(file), shown(name)).splitlines()[0][:900]
-        shutil.rmtree(folder, ignore_errors=True)
         raise RequestError(422, "table", text) from None
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    if file.parent == folder:
-        file.unlink()
     frame.write_ipc(folder / "rows.arrow")
     write_json(folder / "about.json", {"name": name, "typed": typed})
     return Table(folder, name, frame, typed)
