@@ -217,3 +217,20 @@ def test_the_download_is_harmless(folder, serve, visit):
         page.click("#download")
     cells = pl.read_csv(io.BytesIO(downloading.value.path().read_bytes()), infer_schema=False)
     assert "'=2+5" in cells["note"].to_list()
+
+
+def test_any_pair_can_be_plotted_and_the_arrow_keys_pick_rows(folder, serve, visit):
+    settings = Settings((folder / "mill.rankad",), page=PageSettings(tables=(folder / "new.csv",)))
+    page = visit(serve(settings))
+    page.locator("#region-words", has_text="would be normal").wait_for()
+    for label in ("the number of the row", "a projection of all columns", EVIL):
+        with page.expect_response(re.compile("/places")):
+            page.select_option("#x", label=label)
+    with page.expect_response(re.compile("/places")):
+        page.select_option("#y", label="the p-value")
+    page.locator("#scatter").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator("#picked .reasons, #picked .strange").first.wait_for()
+    first = page.text_content("#chosen")
+    page.keyboard.press("ArrowRight")
+    page.locator("#chosen").filter(has_not_text=first).wait_for()

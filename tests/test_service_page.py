@@ -5,6 +5,8 @@ import io
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -344,8 +346,9 @@ def test_p_values_are_those_of_the_detector_and_stored_once(client, folder, new)
     history = client.get("/models/pump/history").json()
     assert (history["requests"], history["rows"]) == (1, 80)
     course = client.get("/page/models/pump/course").json()
-    assert sum(bar["rows"] for bar in course["bars"]) == 80
-    assert sum(bar["expected"] for bar in course["bars"]) == pytest.approx(80 * detector.alpha)
+    assert sum(bar["rows"] for bar in course) == 80
+    expected = sum(bar["alarms_if_all_rows_were_normal"] for bar in course)
+    assert expected == pytest.approx(80 * detector.alpha)
 
 
 @pytest.mark.parametrize("alpha", [0.0001, 0.01, 0.0333, 0.5])
@@ -569,8 +572,30 @@ def test_what_serve_refuses(arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_a_table_that_cannot_be_offered_is_named(folder, tmp_path):
+def test_a_table_that_cannot_be_offered_is_named(folder, tmp_path, caplog):
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
-    page = PageSettings(tables=(tmp_path / "broken.parquet",))
-    with pytest.raises(ValueError, match=r"broken\.parquet"):
-        make_app(Settings((folder / "pump.rankad",), page=page))
+    page = PageSettings(tables=(tmp_path / "broken.parquet", folder / "new.csv"))
+    with TestClient(make_app(Settings((folder / "pump.rankad",), page=page)), base_url=HERE) as client:
+        assert [each["name"] for each in client.get("/page/start").json()["tables"]] == ["new.csv"]
+    assert "broken.parquet is not offered" in caplog.text
+    with pytest.raises(ValueError, match="there is no table"):
+        make_app(Settings((folder / "pump.rankad",), page=PageSettings(tables=(tmp_path / "no.csv",))))
+
+
+def test_processes_that_are_forked_share_the_folder_and_leave_it(tmp_path):
+    # A process that ends as a worker does; in one of its own, which has used no polars yet.
+    program = """
+import multiprocessing, sys
+from pathlib import Path
+from rankad.service.page.workspace import Workspace
+
+space = Workspace(None, 60.0, 2**20)
+worker = multiprocessing.get_context("fork").Process(target=lambda: (space.make("fit"), space.close()))
+worker.start()
+worker.join()
+print(space.path, len(list(space.path.glob("fit/*"))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    path, n = done.stdout.split()
+    assert n == "1"
+    assert not Path(path).exists()

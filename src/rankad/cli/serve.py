@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -43,14 +43,15 @@ def serve(
     At / there is a page for people. GET /openapi.json describes the interface for programs. A model whose
     file changes is loaded again meanwhile.
     """
+    if demo:
+        _serve_demo(dict(locals()))
+        return
     if new_key is not None:
         _add_key(keys, new_key, admin=admin)
         return
     if admin:
         raise opt.refuse("--admin", "it goes with --new-key NAME")
-    if demo and (models or table):
-        raise opt.refuse("--demo", "it brings its own models and tables; leave out others")
-    if not models and not demo:
+    if not models:
         raise opt.refuse("MODEL", "name at least one model file, or give --demo")
     try:
         import uvicorn
@@ -64,39 +65,42 @@ def serve(
         ) from error
     if (tls_certificate is None) != (tls_key is None):
         raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
-    with contextlib.ExitStack() as stack:
-        models, tables = models or [], table or []
-        where = None if history == "none" else Path(history)
-        if demo:
-            from rankad.cli.serving_demo import example_folder
+    settings = Settings(
+        tuple(models),
+        host,
+        port,
+        keys,
+        None if history == "none" else Path(history),
+        keep_days,
+        most_bytes=most_megabytes * 2**20,
+        most_rows=most_rows,
+        page=PageSettings(shown=page, tables=tuple(table or ())),
+    )
+    app = make_app(settings)
+    scheme = "https" if tls_certificate else "http"
+    typer.echo(f"Serving {', '.join(path.stem for path in models)} at {scheme}://{host}:{port}", err=True)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="debug" if log_requests else "info",
+        access_log=log_requests,
+        server_header=False,
+        timeout_graceful_shutdown=30,
+        ssl_certfile=tls_certificate,
+        ssl_keyfile=tls_key,
+    )
 
-            example = stack.enter_context(example_folder(host, port))
-            models, tables, where = example.models, example.tables, example.history
-        settings = Settings(
-            tuple(models),
-            host,
-            port,
-            keys,
-            where,
-            keep_days,
-            most_bytes=most_megabytes * 2**20,
-            most_rows=most_rows,
-            page=PageSettings(shown=page, tables=tuple(tables)),
-        )
-        app = make_app(settings)
-        scheme = "https" if tls_certificate else "http"
-        typer.echo(f"Serving {', '.join(path.stem for path in models)} at {scheme}://{host}:{port}", err=True)
-        uvicorn.run(
-            app,
-            host=host,
-            port=port,
-            log_level="debug" if log_requests else "info",
-            access_log=log_requests,
-            server_header=False,
-            timeout_graceful_shutdown=30,
-            ssl_certfile=tls_certificate,
-            ssl_keyfile=tls_key,
-        )
+
+def _serve_demo(given: dict[str, Any]) -> None:
+    """Serve the example instead of what was given."""
+    from rankad.cli.serving_demo import example_folder
+
+    if given["models"] or given["table"]:
+        raise opt.refuse("--demo", "it brings its own models and tables; leave out others")
+    with example_folder(given["host"], given["port"]) as example:
+        own = {"models": example.models, "table": example.tables, "history": str(example.history)}
+        serve(**given | own | {"demo": False})
 
 
 def _add_key(keys: Path | None, name: str, *, admin: bool) -> None:

@@ -98,6 +98,7 @@ class _Service:
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """Look for changed model files while the application runs."""
+        self.page.open()
         watch = asyncio.create_task(self._watch())
         try:
             yield

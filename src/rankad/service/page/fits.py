@@ -136,7 +136,10 @@ class Fits:
             running.process.kill()
             running.process.wait()
         if running.process.poll() is None:
-            return
+            if read_json(running.folder / "about.json")["state"] not in _ENDED:
+                return
+            # It has said its last and is about to exit.
+            running.process.wait()
         self._running = None
         if running.process.stdin is not None:
             with suppress(OSError):

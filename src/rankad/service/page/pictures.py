@@ -138,6 +138,8 @@ def _projected(answers: Answers, at: Ints) -> tuple[Floats, Floats]:
     if rows.shape[1] < 2 or len(rows) < 2:
         raise RequestError(422, "columns", "a projection needs two columns and two rows")
     plane = make_pipeline(StandardScaler(), PCA(2, random_state=0))
-    plane.fit(rows[:: max(len(rows) // _PROJECTED_ROWS, 1)])
-    flat = plane.transform(encoded)
+    # Constant rows have no variance to take a share of.
+    with np.errstate(invalid="ignore"):
+        plane.fit(rows[:: max(len(rows) // _PROJECTED_ROWS, 1)])
+        flat = plane.transform(encoded)
     return flat[:, 0], flat[:, 1]

@@ -72,16 +72,24 @@ class Page:
         if not self._settings.shown:
             return
         kept = self._settings
+        for path in kept.tables:
+            if not path.is_file():
+                raise ValueError(f"there is no table {path}.")
         self._workspace = Workspace(kept.folder, kept.keep_seconds, kept.most_bytes)
         self._fits = Fits(self._workspace, kept.fit_seconds)
-        try:
-            self._bundled = []
-            for path in kept.tables:
-                folder = tables.bundle(self._workspace, path, host.settings.most_rows, kept)
+        self._bundled: list[dict[str, Any]] = []
+
+    def open(self) -> None:
+        """Read the tables that are offered; once in each process, after forking, since it uses polars."""
+        if not self._settings.shown:
+            return
+        for path in self._settings.tables:
+            try:
+                folder = tables.bundle(self._workspace, path, self._host.settings.most_rows, self._settings)
+            except RequestError as error:
+                _log.error("table %s is not offered: %s", path, error.message)
+            else:
                 self._bundled.append(tables.open_stored(folder).describe())
-        except RequestError as error:
-            self.close()
-            raise ValueError(f"{path}: {error.message}") from None
 
     def routes(self, route: Callable[..., Route]) -> list[Route]:
         """Return the routes, each made by `route` of the service, which checks keys and counts requests."""
@@ -281,7 +289,7 @@ class Page:
         name = host.models.get(request.path_params["name"]).name
         if host.history is None:
             raise RequestError(409, "no_history", "the service was started without a history")
-        return _json(await anyio.to_thread.run_sync(course.course, host.history, name))
+        return _json(await anyio.to_thread.run_sync(course.over_time, host.history, name))
 
 
 class _ScoreRequest(msgspec.Struct, forbid_unknown_fields=True):

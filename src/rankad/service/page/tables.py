@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -132,7 +133,10 @@ def _store(folder: Path, file: Path, name: str, most_rows: int, settings: PageSe
         # The name under which it lies here is of no use to anybody.
         text = str(error).replace(str(file), shown(name)).splitlines()[0][:900]
         raise RequestError(422, "table", text) from None
-    frame.write_ipc(folder / "rows.arrow")
+    # Another process may be storing the same.
+    part = folder / f"rows.{secrets.token_hex(4)}"
+    frame.write_ipc(part)
+    part.replace(folder / "rows.arrow")
     write_json(folder / "about.json", {"name": name, "typed": typed})
     return Table(folder, name, frame, typed)
 

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import tempfile
 import time
+import weakref
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +32,8 @@ class Workspace:
     Parameters
     ----------
     folder : path, optional
-        By default a new one, which only the owner may enter and `close` removes.
+        By default a new one, which only the owner may enter. It is removed by `close` in the process that
+        made it, or when that process ends; processes forked from it share the folder.
     keep_seconds : float
         What nobody has used for so long is deleted.
     most_bytes : int
@@ -39,8 +41,8 @@ class Workspace:
     """
 
     def __init__(self, folder: Path | None, keep_seconds: float, most_bytes: int) -> None:
-        self._own = folder is None
         self.path = Path(tempfile.mkdtemp(prefix="rankad-page-")) if folder is None else folder
+        self._remove = weakref.finalize(self, _remove, self.path, os.getpid()) if folder is None else None
         self._keep, self._most_bytes = keep_seconds, most_bytes
 
     def make(self, kind: Kind, name: str | None = None) -> Path:
@@ -85,9 +87,9 @@ class Workspace:
                 continue
 
     def close(self) -> None:
-        """Drop everything."""
-        if self._own:
-            shutil.rmtree(self.path, ignore_errors=True)
+        """Drop everything, in the process that made the folder."""
+        if self._remove is not None:
+            self._remove()
 
     def _check_room(self) -> None:
         held = sum(_size(path) for path in self.path.glob("*/*/*"))
@@ -114,6 +116,11 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     part.write_text(json.dumps(value), "utf-8")
     os.replace(part, path)
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _size(path: Path) -> int:

@@ -84,7 +84,7 @@ export const listAlarms = lastOnly(async (signal, answers, alpha) => {
   const told = await get(`page/answers/${answers.id}/alarms`, asked(0), signal);
   say("alarms-title", told.total ? counted(told.total, "alarm") : "No alarms at this rate");
   $("download").disabled = told.total === 0;
-  append(told, 0).catch(() => {});
+  append(told, 0).catch(wrong);
   return told;
 });
 
@@ -97,9 +97,11 @@ export function prepareAlarms(answers, onpick) {
   options($("order"), orders.map(([value, text]) => [JSON.stringify(value), text]));
 }
 
-$("more").addEventListener("click", async () => {
+async function more() {
   const begin = $("list").children.length;
-  const told = await get(`page/answers/${shown.answers.id}/alarms`, asked(begin));
-  await append(told, begin);
-});
-$("order").addEventListener("change", () => { if (shown) listAlarms(shown.answers, shown.alpha); });
+  await append(await get(`page/answers/${shown.answers.id}/alarms`, asked(begin)), begin);
+}
+
+const wrong = (error) => say("alarms-lead", error.message);
+$("more").addEventListener("click", () => more().catch(wrong));
+$("order").addEventListener("change", () => { if (shown) listAlarms(shown.answers, shown.alpha).catch(wrong); });

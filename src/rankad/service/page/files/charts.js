@@ -4,6 +4,7 @@ import { count, counted, figure, percent, svg } from "./dom.js";
 
 const LEFT = 10;
 const BINS = 20;
+const FEWEST = 20;
 
 const rect = (x, y, width, height, kind) => svg("rect", { x: `${x}%`, y, width: `${width}%`, height, class: kind });
 const line = (x1, y1, x2, y2, kind) => svg("line", { x1: `${x1}%`, y1, x2: `${x2}%`, y2, class: kind });
@@ -52,17 +53,19 @@ export function histogram(sorted, alpha, least) {
   return drawing(base + 22, `Histogram of ${count(sorted.length)} p-values in ${BINS} bins, ${counted(alarms, "alarm")}`, rules(top, y), bars, even, line(cut, base - high, cut, base, "cut"), ticks);
 }
 
-// Shares of alarms in equal spans, each against the rate that was asked for then.
-export function courseBars(bars, words, first, last) {
-  const shares = bars.map((each) => (each.rows ? each.alarms / each.rows : 0)), asked = bars.map((each) => (each.rows ? each.expected / each.rows : 0));
-  const top = roundUp(Math.max(...shares, ...asked.map((rate) => 2 * rate), 0.02)), high = 110, base = 126, wide = (100 - LEFT) / bars.length;
+// Shares of alarms in stretches of the same length, each against the rate that was asked for then.
+export function courseBars(stretches, words) {
+  const width = stretches[0].end - stretches[0].begin, last = stretches[stretches.length - 1].end;
+  const first = Math.min(stretches[0].begin, last - FEWEST * width), n = Math.round((last - first) / width), wide = (100 - LEFT) / n;
+  const rate = (each, of) => (each.rows ? each[of] / each.rows : 0), asked = (each) => rate(each, "alarms_if_all_rows_were_normal");
+  const top = roundUp(Math.max(...stretches.map((each) => Math.max(rate(each, "alarms"), 2 * asked(each))), 0.02)), high = 110, base = 126;
   const y = (share) => base - (share / top) * high;
-  const parts = bars.map((each, at) => {
-    const x = LEFT + at * wide, up = Math.max(base - y(shares[at]), each.alarms ? 2 : 0);
-    const told = each.rows ? `${counted(each.alarms, "alarm")} among ${counted(each.rows, "row")}, ${figure(each.expected, 2)} asked for` : "no rows";
-    return titled(`${words(at)}: ${told}`, rect(x, base - high, wide, high, each.rows ? "hit" : "gap"), bar(x, base - up, wide, up, "alarm"), each.rows ? line(x, y(asked[at]), x + wide, y(asked[at]), "even") : null);
+  const bars = stretches.map((each) => {
+    const x = LEFT + Math.round((each.begin - first) / width) * wide, up = Math.max(base - y(rate(each, "alarms")), each.alarms ? 2 : 0);
+    const told = `${counted(each.alarms, "alarm")} among ${counted(each.rows, "row")}, ${figure(each.alarms_if_all_rows_were_normal, 2)} asked for`;
+    return titled(`${words(each.begin)} to ${words(each.end)}: ${told}`, rect(x, base - high, wide, high, "ground"), bar(x, base - up, wide, up, "alarm"), line(x, y(asked(each)), x + wide, y(asked(each)), "even"));
   });
-  return drawing(base + 22, "Share of alarms over time, against the rate asked for", rules(top, y), parts, text(LEFT, base + 17, first, "start"), text(100, base + 17, last, "end"));
+  return drawing(base + 22, "Share of alarms over time, against the rate asked for", rect(LEFT, base - high, 100 - LEFT, high, "gap"), bars, rules(top, y), text(LEFT, base + 17, words(first), "start"), text(100, base + 17, words(last), "end"));
 }
 
 export function weightBar(share, words) {

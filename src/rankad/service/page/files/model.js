@@ -17,22 +17,26 @@ export function showModel(model, fit) {
   $("download-model").hidden = !fit;
 }
 
-const SPANS = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
-const spoken = (seconds) => { const [unit, name] = SPANS.find(([size]) => seconds >= size) ?? SPANS[3]; return counted(Math.round((10 * seconds) / unit) / 10, name); };
+const clock = (seconds) => new Date(1000 * seconds).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
+const row = (head, ...cells) => el("tr", {}, el("th", { scope: "row" }, head), cells.map((cell) => el("td", {}, cell)));
+const table = (node, heads, rows) => fill(node, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows));
 
 export async function showHistory(name) {
-  const section = $("history");
-  section.hidden = !name;
+  $("history").hidden = !name;
   document.querySelector('nav a[href="#history"]').hidden = !name;
   if (!name) return;
-  const [told, latest] = await Promise.all([get(`page/models/${encodeURIComponent(name)}/course`), get(`models/${encodeURIComponent(name)}/history`, { alarms: 50 })]);
-  const { whole } = told, span = told.seconds / told.bars.length;
-  const rate = whole.rows ? percent(whole.alarm_rate, 2) : "–", asked = whole.rows ? percent(whole.rate_asked_for, 2) : "–";
-  fill($("history-tiles"), tile("Realised", rate, `${counted(whole.alarms, "alarm")} so far`, "strong"), tile("Promised", asked, `${figure(whole.alarms_if_all_rows_were_normal, 2)} alarms if all rows were normal`), tile("Rows scored", count(whole.rows), `in ${counted(whole.requests, "request")}`));
-  fill($("history-words"), el("b", {}, "Alarms over time. "), `The share of rows that were alarms, one bar for every ${spoken(span)}. Where all rows are normal, bars keep to the dashed line, give or take chance.`);
-  const ago = (at) => `${spoken(told.seconds - at * span)} to ${spoken(told.seconds - (at + 1) * span)} ago`;
-  fill($("history-chart"), courseBars(told.bars, ago, `${spoken(told.seconds)} ago`, "now"));
-  fill($("latest"),
-    el("thead", {}, el("tr", {}, ["Time", "Request", "Row", "P-value"].map((head) => el("th", { scope: "col" }, head)))),
-    el("tbody", {}, latest.latest_alarms.map((alarm) => el("tr", {}, el("th", { scope: "row" }, new Date(1000 * alarm.time).toLocaleString()), el("td", {}, el("code", {}, String(alarm.request).slice(0, 12))), el("td", {}, count(alarm.row + 1)), el("td", {}, figure(alarm.p_value, 2))))));
+  const path = encodeURIComponent(name), told = await get(`models/${path}/history`, { alarms: 50 });
+  const stretches = told.over_time ?? (await get(`page/models/${path}/course`));
+  const rate = told.rows ? percent(told.alarm_rate, 2) : "–", asked = told.rows ? percent(told.rate_asked_for, 2) : "–";
+  fill($("history-tiles"), tile("Realised", rate, `${counted(told.alarms, "alarm")} so far`, "strong"), tile("Promised", asked, `${figure(told.alarms_if_all_rows_were_normal, 2)} alarms if all rows were normal`), tile("Rows scored", count(told.rows), `in ${counted(told.requests, "request")}`));
+  $("history-figure").hidden = !stretches.length;
+  if (stretches.length) {
+    const minutes = Math.round((stretches[0].end - stretches[0].begin) / 6) / 10;
+    fill($("history-words"), el("b", {}, "Alarms over time. "), `The share of rows that were alarms, one bar for every ${counted(minutes, "minute")}. Where all rows are normal, bars keep to the dashed line, give or take chance.`);
+    fill($("history-chart"), courseBars(stretches, clock));
+  }
+  $("drift").textContent = !told.drift ? "" : told.drift.drifted ? "The drift monitor has raised an alarm: normal rows are not what they were when the model was fitted." : `The drift monitor is quiet after ${counted(told.drift.rows, "row")}.`;
+  $("kept").hidden = !told.promise?.length;
+  table($("kept"), ["Rate asked for", "Rows", "Alarms", "Realised", "Usually, 99 times in 100"], (told.promise ?? []).map((each) => row(percent(each.alpha), count(each.rows), count(each.alarms), each.rows ? percent(each.rate, 2) : "–", `${count(each.usual_low)} to ${count(each.usual_high)}`)));
+  table($("latest"), ["Time", "Request", "Row", "P-value"], told.latest_alarms.map((alarm) => row(clock(alarm.time), el("code", {}, String(alarm.request).slice(0, 12)), count(alarm.row + 1), figure(alarm.p_value, 2))));
 }

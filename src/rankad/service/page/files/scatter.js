@@ -4,7 +4,8 @@ import { get, lastOnly } from "./api.js";
 import { $, count, counted, figure, options, say, settled } from "./dom.js";
 import { outline, thresholdAt } from "./region.js";
 
-const PROJECTION = "\u0000";
+// What can be plotted beside columns; no column has such a name.
+const PROJECTION = "\u0000", ROW = "\u0001", PVALUE = "\u0002";
 const MARGIN = { left: 52, right: 12, top: 10, bottom: 30 };
 const REACH = 14;
 const canvas = $("scatter");
@@ -125,13 +126,15 @@ const askRegion = lastOnly(async (signal) => {
 });
 
 const askDots = lastOnly(async (signal) => {
-  const x = $("x").value, projected = x === PROJECTION;
+  const x = $("x").value, y = $("y").value, projected = x === PROJECTION, column = (name) => (name === ROW || name === PVALUE ? now.answers.axes[0].name : name);
   $("y-label").hidden = projected;
-  const dots = await get(`page/answers/${now.answers.id}/places`, projected ? {} : { x, y: $("y").value }, signal);
+  const dots = await get(`page/answers/${now.answers.id}/places`, projected ? {} : { x: column(x), y: column(y) }, signal);
+  if (x === ROW) { dots.x = dots.rows.map((row) => row + 1); dots.labels[0] = null; }
+  if (!projected && y === PVALUE) { dots.y = dots.rows.map((row) => now.p[row]); dots.labels[1] = null; }
   const [first, second] = dots.labels;
-  const [left, right] = first ? [-0.6, first.length - 0.4] : range(dots.x), [bottom, top] = second ? [-0.6, second.length - 0.4] : range(dots.y);
+  const [left, right] = first ? [-0.6, first.length - 0.4] : range(dots.x, x === ROW), [bottom, top] = second ? [-0.6, second.length - 0.4] : range(dots.y, y === PVALUE);
   const time = (name) => { const axis = now.answers.axes.find((each) => each.name === name); return axis && axis.time ? (value) => new Date(value * 1000).toISOString().slice(0, 10) : () => undefined; };
-  Object.assign(now, { dots, region: null, window: { left, right, bottom, top }, labelled: { x: time(projected ? "" : x), y: time(projected ? "" : $("y").value) } });
+  Object.assign(now, { dots, region: null, window: { left, right, bottom, top }, labelled: { x: time(projected ? "" : x), y: time(projected ? "" : y) } });
   const rest = [dots.left_out ? `${counted(dots.left_out, "row")} of the more normal ones left out` : "", dots.absent ? `${counted(dots.absent, "row")} missing here` : ""].filter(Boolean).join("; ");
   say("scatter-words", `${projected ? "The plane in which normal rows vary most. " : ""}Click a dot, or use the arrow keys, for its reasons.${rest ? ` ${rest}.` : ""}`);
   draw();
@@ -173,7 +176,7 @@ export function chooseRow(row) {
   now.row = row;
   say("chosen", `Row ${count(row + 1)}, p ${figure(now.p[row], 2)}.`);
   draw();
-  if (!now.region?.whole) askRegion();
+  if (!now.region?.whole) askRegion().catch(wrong);
 }
 
 export function recolor(alpha) { if (now) { now.alpha = alpha; if (!quiet) { quiet = true; requestAnimationFrame(() => { quiet = false; draw(); }); } } }
@@ -182,12 +185,13 @@ export async function plot(answers, p, alpha, onpick) {
   say("chosen", "");
   now = { answers, p, alpha, onpick, dots: null, region: null, row: null, labelled: { x: () => undefined, y: () => undefined } };
   const axes = answers.axes.map((axis) => [axis.name, axis.shown]), two = answers.axes.filter((axis) => axis.number), plain = two.length > 1 ? two : answers.axes;
-  options($("x"), axes.length > 1 ? [...axes, [PROJECTION, "a projection of all columns"]] : axes, plain[0]?.name);
-  options($("y"), axes, (plain[1] ?? plain[0])?.name);
+  options($("x"), [...axes, ...(axes.length > 1 ? [[PROJECTION, "a projection of all columns"]] : []), [ROW, "the number of the row"]], plain[0]?.name);
+  options($("y"), [...axes, [PVALUE, "the p-value"]], plain[1]?.name ?? PVALUE);
   await askDots();
 }
 
-$("x").addEventListener("change", () => askDots());
-$("y").addEventListener("change", () => askDots());
+const wrong = (error) => say("scatter-words", error.message);
+$("x").addEventListener("change", () => askDots().catch(wrong));
+$("y").addEventListener("change", () => askDots().catch(wrong));
 new ResizeObserver(settled(draw, 60)).observe(canvas);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
