@@ -22,7 +22,8 @@ from rankad.service.app import make_app
 from rankad.service.keys import KeyFile
 from rankad.service.page.guard import MARK
 from rankad.service.page.settings import PageSettings
-from rankad.service.page.tables import Corrections, open_stored, understood
+from rankad.service.page.tables import open_stored
+from rankad.service.page.understanding import Corrections, understood
 from rankad.service.settings import Settings
 from rankad.tables import TableEncoder
 from rankad.tables.frames import Untyped
@@ -323,6 +324,19 @@ def test_columns_are_understood_as_a_table_detector_does(client, app):
     assert "'no'" in message_of(wrong, 422)
     wrong = client.post(f"/page/tables/{table}/columns", json={"kinds": {"v": "x"}}, headers=SENT)
     assert "not what the page sends" in message_of(wrong, 400)
+
+
+def test_columns_that_cannot_be_used_can_be_left_out(client, app):
+    file = io.BytesIO()
+    table_of(40, 0).with_columns(many=pl.concat_list("flow", "heat")).write_parquet(file)
+    path = f"/page/tables/{upload(client, file.getvalue(), 't.parquet').json()['id']}/columns"
+    told = client.post(path, json={}, headers=SENT).json()
+    assert "'many' is of type List" in told["problem"]
+    assert "--" not in told["problem"]
+    assert [column["name"] for column in told["columns"]] == ["flow", "heat", "mode", "many"]
+    told = client.post(path, json={"kinds": {"many": "drop"}}, headers=SENT).json()
+    assert told["problem"] is None
+    assert [column["kind"] for column in told["columns"]] == ["number", "number", "category", "drop"]
 
 
 def test_doubts_do_not_speak_of_options_of_the_command(client, app):

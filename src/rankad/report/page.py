@@ -17,9 +17,9 @@ from rankad.report.charts import category_bars, column_histogram, p_value_histog
 from rankad.report.contents import ModelFacts, ReportData
 from rankad.report.headline import about, headline
 from rankad.report.views import CategoryView, NumericView
-from rankad.stages.calibration import n_attainable
+from rankad.stages.calibration import FalseAlarmBound, n_attainable
 
-__all__ = ["render"]
+__all__ = ["promised", "render"]
 
 # Nobody looks at more charts, and they make the page slow.
 _MOST_COLUMNS = 48
@@ -54,7 +54,7 @@ def render(data: ReportData) -> str:
         n_open=_OPEN_AT_FIRST,
         columns=_columns(data, cards),
         n_columns_left_out=max(len(data.columns) - _MOST_COLUMNS, 0),
-        promise=_promise(data.model),
+        promise=promised(data.model.bound),
         theorem=in_words(data.model.bound.theorem),
         expected_false=plain(round((data.fdr or 0.0) * data.n_alarms, 1), 3),
         trials=_trials(data.model),
@@ -139,8 +139,8 @@ def _among(n: int, n_alarms: int) -> str:
     )
 
 
-def _promise(model: ModelFacts) -> str:
-    bound = model.bound
+def promised(bound: FalseAlarmBound) -> str:
+    """Say what is promised at one rate."""
     if bound.bound <= 0:
         return "No row can raise an alarm at this rate: too few normal rows to compare with."
     if bound.bound >= 1:

@@ -18,6 +18,7 @@ from rankad.detectors.table import TableDetector
 from rankad.io.output import open_output
 from rankad.report.contents import Alarm
 from rankad.report.headline import about as expected_as
+from rankad.report.page import promised
 from rankad.report.verdicts import Pen, spoken
 from rankad.scoring.batches import AnswerColumns, Batch, ExplainedRow, Rows, explained, reasons_of
 from rankad.scoring.loading import for_table
@@ -161,7 +162,7 @@ class Answers:
             "off": said.off,
             "expected": expected_as(verdict.expected),
             "usual": None if verdict.kind == "unknown" else [count(each) for each in verdict.usual],
-            "promise": _promise(bound),
+            "promise": promised(bound),
         }
 
     def reasons(self, rows: list[int], alpha: float) -> list[dict[str, Any]]:
@@ -224,18 +225,6 @@ class Answers:
 def _alarm(each: ExplainedRow) -> Alarm:
     return Alarm(
         each.number, each.p_value, each.score, each.name, each.explanation, each.strange, each.values
-    )
-
-
-def _promise(bound: Any) -> str:
-    if bound.bound <= 0:
-        return "No row can raise an alarm at this rate: too few normal rows to compare with."
-    if bound.bound >= 1:
-        return "Nothing can be promised about the false-alarm rate at this setting."
-    return (
-        f"With probability {percent(1 - bound.delta)}, at most {percent(bound.bound)} of fresh normal rows "
-        f"raise an alarm; {percent(bound.alpha)} was asked for."
-        + ("" if bound.exact else " This is an approximation.")
     )
 
 

@@ -22,7 +22,8 @@ from rankad.columns.inferred import ColumnWarning
 from rankad.detectors.rank import RankAD
 from rankad.detectors.table import TableDetector
 from rankad.scoring.loading import threads
-from rankad.service.page.tables import Corrections, open_stored
+from rankad.service.page.tables import open_stored
+from rankad.service.page.understanding import Corrections, without_options
 from rankad.service.page.workspace import read_json, write_json
 
 __all__ = ["fit", "main"]
@@ -61,7 +62,7 @@ def fit(folder: Path) -> None:
     try:
         notes = _fit(folder, plan, status)
     except (ValueError, TypeError) as error:
-        status.say(now=True, state="failed", message=str(error)[:2000], ended=time.time())
+        status.say(now=True, state="failed", message=without_options(str(error))[:2000], ended=time.time())
     except MemoryError:
         status.say(now=True, state="failed", message="out of memory; give fewer rows", ended=time.time())
     except Exception as error:

@@ -15,7 +15,8 @@ import msgspec
 from rankad.modelfile import load, read_card
 from rankad.service.errors import RequestError
 from rankad.service.models import ServedModel
-from rankad.service.page.tables import Corrections, Table, open_stored
+from rankad.service.page.tables import Table, open_stored
+from rankad.service.page.understanding import Corrections
 from rankad.service.page.workspace import Workspace, read_json, write_json
 
 __all__ = ["FitRequest", "Fits"]
@@ -61,13 +62,7 @@ class Fits:
     def start(self, request: FitRequest) -> dict[str, Any]:
         """Begin a fit, or raise if there is one already."""
         table = open_stored(self._workspace.find("table", request.table))
-        unknown = [
-            name
-            for name in (*request.corrections.kinds, *request.corrections.missing)
-            if name not in table.frame.columns
-        ]
-        if unknown:
-            raise RequestError(422, "columns", f"the table has no column {unknown[0][:100]!r}")
+        request.corrections.check(table)
         with self._lock:
             return self._start(table, request)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
-from importlib.resources import files
 from typing import Any, Protocol
 
 import anyio
@@ -24,16 +22,25 @@ from rankad.service.page import answers as answering
 from rankad.service.page import course, pictures, tables
 from rankad.service.page.answers import Answers, Order
 from rankad.service.page.fits import FitRequest, Fits
-from rankad.service.page.guard import HEADERS, check_host, check_same_origin
+from rankad.service.page.responses import (
+    Answer,
+    alpha_of,
+    as_download,
+    as_json,
+    decoded,
+    guarded,
+    page_files,
+    whole,
+    with_headers,
+)
+from rankad.service.page.understanding import Corrections, understood
 from rankad.service.page.workspace import Workspace, name_of, read_json
-from rankad.service.scoring import rate_of, score_rows
+from rankad.service.scoring import score_rows
 from rankad.service.settings import Settings
 
 __all__ = ["Host", "Page"]
 
 _log = logging.getLogger("rankad.service")
-_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
-_JSON = "application/json"
 _MOST_ROWS_ASKED = 20
 
 
@@ -55,9 +62,6 @@ class Host(Protocol):
         """Store what was scored."""
 
 
-Answer = Callable[[Any, Request], Awaitable[Response]]
-
-
 class Page:
     """The page of a service.
 
@@ -68,7 +72,7 @@ class Page:
 
     def __init__(self, host: Host) -> None:
         self._host, self._settings = host, host.settings.page
-        self._files = _read_files()
+        self._files = page_files()
         if not self._settings.shown:
             return
         kept = self._settings
@@ -98,8 +102,8 @@ class Page:
         # Without keys everybody who reaches the service is its owner.
         owner = "admin" if self._host.keys is not None else "read"
         made = [
-            route(self._host, "/", _open(self._file), role=None),
-            route(self._host, "/page/files/{name}", _open(self._file), role=None),
+            route(self._host, "/", with_headers(self._file), role=None),
+            route(self._host, "/page/files/{name}", with_headers(self._file), role=None),
         ]
         asked: list[tuple[str, Answer, str]] = [
             ("/page/start", self._start, "read"),
@@ -121,10 +125,10 @@ class Page:
             ("/page/fits", self._fit, owner),
             ("/page/fits/{id}/cancel", self._cancel, owner),
         ]
-        guarded = partial(_guarded, keyless=self._host.keys is None)
-        made += [route(self._host, path, guarded(what), role=role) for path, what, role in asked]
+        checked = partial(guarded, keyless=self._host.keys is None)
+        made += [route(self._host, path, checked(what), role=role) for path, what, role in asked]
         for path, what, role in changing:
-            made.append(route(self._host, path, guarded(what, changes=True), method="POST", role=role))
+            made.append(route(self._host, path, checked(what, changes=True), method="POST", role=role))
         return made
 
     def sweep(self) -> None:
@@ -156,7 +160,7 @@ class Page:
             "rows": settings.most_rows,
             "columns": self._settings.most_columns,
         }
-        return _json(
+        return as_json(
             {
                 "version": __version__,
                 "models": [model.describe() for model in host.models],
@@ -173,35 +177,35 @@ class Page:
         table = await host.work(
             False, partial(tables.take, self._workspace, name, body, most, self._settings)
         )
-        return _json(table.describe())
+        return as_json(table.describe())
 
     async def _columns(self, host: Host, request: Request) -> Response:
-        corrections = _decoded(await host.body(request), tables.Corrections)
+        corrections = decoded(await host.body(request), Corrections)
         table = tables.open_stored(self._workspace.find("table", request.path_params["id"]))
-        return _json(await host.work(False, partial(tables.understood, table, corrections)))
+        return as_json(await host.work(False, partial(understood, table, corrections)))
 
     async def _fit(self, host: Host, request: Request) -> Response:
-        asked = _decoded(await host.body(request), FitRequest)
-        return _json(await anyio.to_thread.run_sync(self._fits.start, asked))
+        asked = decoded(await host.body(request), FitRequest)
+        return as_json(await anyio.to_thread.run_sync(self._fits.start, asked))
 
     async def _fit_state(self, host: Host, request: Request) -> Response:
-        return _json(await anyio.to_thread.run_sync(self._fits.state, request.path_params["id"]))
+        return as_json(await anyio.to_thread.run_sync(self._fits.state, request.path_params["id"]))
 
     async def _cancel(self, host: Host, request: Request) -> Response:
         name = request.path_params["id"]
         await anyio.to_thread.run_sync(self._fits.cancel, name)
-        return _json(await anyio.to_thread.run_sync(self._fits.state, name))
+        return as_json(await anyio.to_thread.run_sync(self._fits.state, name))
 
     async def _fit_model(self, host: Host, request: Request) -> Response:
         model = await anyio.to_thread.run_sync(self._fits.model, request.path_params["id"])
         about = read_json(model.path.parent / "about.json")
         name = answering.name_for(about["name"], ".rankad")
-        return _download(
+        return as_download(
             await anyio.to_thread.run_sync(model.path.read_bytes), name, "application/octet-stream"
         )
 
     async def _score(self, host: Host, request: Request) -> Response:
-        asked = _decoded(await host.body(request), _ScoreRequest)
+        asked = decoded(await host.body(request), _ScoreRequest)
         table = tables.open_stored(self._workspace.find("table", asked.table))
         if (asked.model is None) == (asked.fit is None):
             raise RequestError(422, "model", "name a served model, or a fit")
@@ -228,7 +232,7 @@ class Page:
                     await host.note(model, scored, request.state.id)
                 p_values, scores = scored.columns["p_value"], scored.columns["score"]
                 answering.write(self._workspace.make("answers", name), about, p_values, scores)
-        return _json(await host.work(False, lambda: self._answers(name).describe()))
+        return as_json(await host.work(False, lambda: self._answers(name).describe()))
 
     def _answers(self, name: str) -> Answers:
         folder = self._workspace.find("answers", name)
@@ -245,24 +249,24 @@ class Page:
         return await self._host.work(False, lambda: task(self._answers(name)))
 
     async def _about(self, host: Host, request: Request) -> Response:
-        return _json(await self._with(request, Answers.describe))
+        return as_json(await self._with(request, Answers.describe))
 
     async def _p_values(self, host: Host, request: Request) -> Response:
         body = await self._with(request, lambda answers: np.asarray(answers.p_values, "<f8").tobytes())
         return Response(body, media_type="application/octet-stream")
 
     async def _alarms(self, host: Host, request: Request) -> Response:
-        alpha, asked = _alpha(request), request.query_params
-        order = Order(asked.get("by"), asked.get("down") == "1", _whole(asked.get("begin", "0"), "begin"))
-        return _json(await self._with(request, lambda answers: answers.listed(alpha, order)))
+        alpha, asked = alpha_of(request), request.query_params
+        order = Order(asked.get("by"), asked.get("down") == "1", whole(asked.get("begin", "0"), "begin"))
+        return as_json(await self._with(request, lambda answers: answers.listed(alpha, order)))
 
     async def _reasons(self, host: Host, request: Request) -> Response:
-        alpha, text = _alpha(request), request.query_params.get("rows", "")
-        rows = [_whole(each, "rows") for each in text.split(",", _MOST_ROWS_ASKED) if each]
-        return _json({"rows": await self._with(request, lambda answers: answers.reasons(rows, alpha))})
+        alpha, text = alpha_of(request), request.query_params.get("rows", "")
+        rows = [whole(each, "rows") for each in text.split(",", _MOST_ROWS_ASKED) if each]
+        return as_json({"rows": await self._with(request, lambda answers: answers.reasons(rows, alpha))})
 
     async def _csv(self, host: Host, request: Request) -> Response:
-        alpha = _alpha(request)
+        alpha = alpha_of(request)
 
         def write(answers: Answers) -> tuple[bytes, str]:
             path = answers.folder / f"alarms-{request.state.id[:40].encode().hex()}.csv"
@@ -270,11 +274,11 @@ class Page:
             return answering.removed(path), answering.name_for(answers.table.name, "-alarms.csv")
 
         body, name = await self._with(request, write)
-        return _download(body, name, "text/csv; charset=utf-8")
+        return as_download(body, name, "text/csv; charset=utf-8")
 
     async def _places(self, host: Host, request: Request) -> Response:
         x, y = request.query_params.get("x"), request.query_params.get("y")
-        return _json(await self._with(request, lambda answers: pictures.places(answers, x, y)))
+        return as_json(await self._with(request, lambda answers: pictures.places(answers, x, y)))
 
     async def _region(self, host: Host, request: Request) -> Response:
         asked = request.query_params
@@ -283,80 +287,16 @@ class Page:
             x, y, row = asked["x"], asked["y"], int(asked["row"])
         except (KeyError, ValueError):
             raise RequestError(422, "window", "x, y, row and a window of four numbers are needed") from None
-        return _json(await self._with(request, lambda answers: pictures.region(answers, x, y, row, window)))
+        return as_json(await self._with(request, lambda answers: pictures.region(answers, x, y, row, window)))
 
     async def _course(self, host: Host, request: Request) -> Response:
         name = host.models.get(request.path_params["name"]).name
         if host.history is None:
             raise RequestError(409, "no_history", "the service was started without a history")
-        return _json(await anyio.to_thread.run_sync(course.over_time, host.history, name))
+        return as_json(await anyio.to_thread.run_sync(course.over_time, host.history, name))
 
 
 class _ScoreRequest(msgspec.Struct, forbid_unknown_fields=True):
     table: str
     model: str | None = None
     fit: str | None = None
-
-
-def _read_files() -> dict[str, tuple[bytes, str]]:
-    """Return the files of the page by name; it has the report's style."""
-    found = {
-        each.name: (each.read_bytes(), _TYPES[each.name[each.name.rindex(".") :]])
-        for each in (files("rankad.service.page") / "files").iterdir()
-        if each.name.endswith(tuple(_TYPES))
-    }
-    return found | {"house.css": ((files("rankad.report") / "style.css").read_bytes(), "text/css")}
-
-
-def _open(answer: Answer) -> Answer:
-    async def with_headers(host: Any, request: Request) -> Response:
-        response = await answer(host, request)
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
-
-    return with_headers
-
-
-def _guarded(answer: Answer, *, keyless: bool, changes: bool = False) -> Answer:
-    async def checked(host: Any, request: Request) -> Response:
-        if keyless:
-            check_host(request.headers)
-        if changes:
-            check_same_origin(request.headers)
-        return await _open(answer)(host, request)
-
-    return checked
-
-
-def _decoded(body: bytes, kind: type[Any]) -> Any:
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestError(400, "not_json", f"the body is not what the page sends: {error}") from None
-
-
-def _alpha(request: Request) -> float:
-    alpha = rate_of(request.query_params.get("alpha"), "alpha")
-    if alpha is None:
-        raise RequestError(422, "alpha", "alpha is needed, a number strictly between 0 and 1")
-    return alpha
-
-
-def _whole(text: str, name: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,12}", text):
-        raise RequestError(422, name, f"{name} must be whole numbers, got {text[:50]!r}")
-    return int(text)
-
-
-def _json(value: Any) -> Response:
-    return Response(msgspec.json.encode(value, enc_hook=_plain), media_type=_JSON)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
-
-
-def _download(body: bytes, name: str, kind: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(body, media_type=kind, headers=headers)

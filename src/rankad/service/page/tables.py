@@ -1,34 +1,27 @@
-"""Uploaded tables, and what their columns are understood as."""
+"""Tables that were uploaded or are offered: checked, and stored for a while."""
 
 from __future__ import annotations
 
-import re
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
 import polars as pl
 
 from rankad._base.wording import isolated, printable, shown
-from rankad.columns.inferred import ColumnOptions
 from rankad.io.suffixes import SUFFIXES
 from rankad.io.table_files import check_unpacked, held_bytes, open_table
 from rankad.service.errors import RequestError
 from rankad.service.page.settings import PageSettings
 from rankad.service.page.workspace import Workspace, name_of, read_json, write_json
 from rankad.tables.frames import Untyped
-from rankad.tables.learning import learn_encoder
 
-__all__ = ["Corrections", "Table", "bundle", "open_stored", "take", "understood"]
+__all__ = ["Table", "bundle", "open_stored", "take"]
 
 _LONGEST_NAME = 200
-_SHOWN_CELLS = 3
-_LOOKED_AT = 50
-_MIN_COUNT = 5
 _KNOWN = {suffix for suffixes in SUFFIXES.values() for suffix in suffixes.split()} | {".gz", ".zst"}
 
 
@@ -54,36 +47,6 @@ class Table(NamedTuple):
             "columns": self.frame.width,
             "names": self.frame.columns,
         }
-
-
-class Corrections(msgspec.Struct, forbid_unknown_fields=True):
-    """What the user says about columns: the parameters of `rankad.TableDetector`, by column."""
-
-    kinds: dict[str, Literal["number", "category", "time", "id", "drop"]] = {}
-    decimal: Literal[".", ","] | None = None
-    day_first: bool | None = None
-    missing: dict[str, list[str]] = {}
-    missing_everywhere: list[str] = []
-
-    def options(self) -> ColumnOptions:
-        """Return them as the parameters."""
-
-        def of(kind: str) -> tuple[str, ...]:
-            return tuple(name for name, said in self.kinds.items() if said == kind)
-
-        missing: dict[str | None, list[str]] = {name: marks for name, marks in self.missing.items() if marks}
-        if self.missing_everywhere:
-            missing[None] = self.missing_everywhere
-        return ColumnOptions(
-            of("number"),
-            of("category"),
-            of("time"),
-            of("id"),
-            of("drop"),
-            self.decimal,
-            self.day_first,
-            missing or (),
-        )
 
 
 def take(workspace: Workspace, name: str, body: bytes, most_rows: int, settings: PageSettings) -> Table:
@@ -169,60 +132,3 @@ def open_stored(path: Path) -> Table:
     """Open a table again."""
     about = read_json(path / "about.json")
     return Table(path, about["name"], pl.read_ipc(path / "rows.arrow"), about["typed"])
-
-
-def understood(table: Table, corrections: Corrections) -> dict[str, Any]:
-    """Say of every column what it is understood as, and why."""
-    unknown = [name for name in (*corrections.kinds, *corrections.missing) if name not in table.frame.columns]
-    if unknown:
-        raise RequestError(422, "columns", f"the table has no column {shown(unknown[0])!r}")
-    try:
-        learned = learn_encoder(table.rows, corrections.options(), min_count=_MIN_COUNT)
-    except (ValueError, TypeError) as error:
-        raise RequestError(422, "columns", _plainly(str(error))) from None
-    encoder = learned.encoder
-    used = {column.name: column.describe().removeprefix(f"{column.name}: ") for column in encoder.columns}
-    notes = {note.name: note for note in encoder.notes}
-    columns = []
-    for series in table.frame:
-        note, asked = notes.get(series.name), corrections.kinds.get(series.name)
-        kind = asked or ("text" if note is None else note.kind)
-        columns.append(
-            {
-                "name": series.name,
-                "shown": shown(series.name),
-                "kind": kind,
-                "asked": asked,
-                "used": isolated(used.get(series.name) or _UNUSED.get(kind, "not used")),
-                "sure": "as you said" if asked else "" if note is None else note.sure,
-                "doubt": "" if note is None or asked else _doubt(series.name, note.doubt),
-                "cells": _cells(series),
-            }
-        )
-    return {"columns": columns, "notes": [_plainly(warning) for warning in learned.warnings]}
-
-
-_UNUSED = {
-    "id": "names rows; not learned from",
-    "drop": "left out",
-    "text": "free text; not learned from",
-    "empty": "always empty",
-}
-
-
-def _cells(series: pl.Series) -> list[str]:
-    """Return the first few different cells."""
-    seen = dict.fromkeys(shown(cell) for cell in series.head(_LOOKED_AT).to_list())
-    return list(seen)[:_SHOWN_CELLS]
-
-
-def _doubt(name: str, text: str) -> str:
-    """Leave out what stands beside it on the page."""
-    told = _plainly(text).removeprefix(f"column {name!r} is ")
-    return told[:1].upper() + told[1:]
-
-
-def _plainly(text: str) -> str:
-    """Leave out sentences about options of the command; the page has controls in their place."""
-    sentences = re.split(r"(?<=[.?])\s+(?=[A-Z])", text)
-    return isolated(" ".join(each for each in sentences if "--" not in each)) or text

@@ -3,7 +3,7 @@
 import { el, fill, say } from "./dom.js";
 
 const KINDS = { number: "number", category: "category", time: "time", id: "id, names rows", drop: "leave out" };
-const TAKEN = { ...KINDS, id: "id", drop: "left out", text: "free text", empty: "empty" };
+const TAKEN = { ...KINDS, id: "id", drop: "left out", text: "free text", empty: "empty", unknown: "not known" };
 
 export const nothingSaid = () => ({ kinds: {}, decimal: null, day_first: null, missing: {}, missing_everywhere: [] });
 
@@ -23,9 +23,10 @@ export function showColumns(node, found, said, changed) {
     el("label", {}, "Missing everywhere ", el("input", { size: 8, placeholder: "-999, n/a", value: said.missing_everywhere.join(", "), onchange: (event) => change(() => { said.missing_everywhere = marks(event.target.value); }) })));
   const rows = found.columns.map((column) => one(column, said, change));
   const notes = found.notes.length ? el("ul", { class: "notes" }, found.notes.map((note) => el("li", {}, note))) : null;
-  fill(node, general, notes, el("ul", { class: "columns" }, rows));
+  const problem = found.problem ? el("p", { class: "caution" }, found.problem) : null;
+  fill(node, general, problem, notes, el("ul", { class: "columns" }, rows));
   const doubts = found.columns.filter((column) => column.doubt).length;
-  say("doubts", doubts ? `${doubts === 1 ? "one" : doubts} to check` : "nothing doubtful");
+  say("doubts", found.problem ? "something to correct first" : doubts ? `${doubts === 1 ? "one" : doubts} to check` : "nothing doubtful");
 }
 
 function one(column, said, change) {
