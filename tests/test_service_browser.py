@@ -234,3 +234,22 @@ def test_any_pair_can_be_plotted_and_the_arrow_keys_pick_rows(folder, serve, vis
     first = page.text_content("#chosen")
     page.keyboard.press("ArrowRight")
     page.locator("#chosen").filter(has_not_text=first).wait_for()
+
+
+def test_the_history_holds_what_came_against_what_was_promised(folder, serve, visit, tmp_path):
+    settings = Settings(
+        (folder / "mill.rankad",),
+        history=tmp_path / "history.sqlite",
+        page=PageSettings(tables=(folder / "new.csv",)),
+    )
+    page = visit(serve(settings))
+    page.locator("#history-chart .alarm").first.wait_for()
+    frame = pl.read_csv(folder / "new.csv", infer_schema=False)
+    n = int((load(folder / "mill.rankad").p_values(frame) <= 0.05).sum())
+    tiles = page.locator("#history-tiles .tile").all_text_contents()
+    assert f"{n} alarms so far" in tiles[0]
+    assert "5\u00a0%" in tiles[1]
+    assert "2,000" in tiles[2]
+    title = page.locator("#history-chart title").first.text_content()
+    assert f"{n} alarms among 2,000 rows" in title
+    assert page.locator("#latest tbody tr").count() == 20

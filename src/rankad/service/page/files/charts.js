@@ -60,12 +60,14 @@ export function courseBars(stretches, words) {
   const rate = (each, of) => (each.rows ? each[of] / each.rows : 0), asked = (each) => rate(each, "alarms_if_all_rows_were_normal");
   const top = roundUp(Math.max(...stretches.map((each) => Math.max(rate(each, "alarms"), 2 * asked(each))), 0.02)), high = 110, base = 126;
   const y = (share) => base - (share / top) * high;
+  const place = (each) => LEFT + Math.round((each.begin - first) / width) * wide;
+  const grounds = stretches.map((each) => rect(place(each), base - high, wide, high, "ground"));
   const bars = stretches.map((each) => {
-    const x = LEFT + Math.round((each.begin - first) / width) * wide, up = Math.max(base - y(rate(each, "alarms")), each.alarms ? 2 : 0);
+    const x = place(each), up = Math.max(base - y(rate(each, "alarms")), each.alarms ? 2 : 0);
     const told = `${counted(each.alarms, "alarm")} among ${counted(each.rows, "row")}, ${figure(each.alarms_if_all_rows_were_normal, 2)} asked for`;
-    return titled(`${words(each.begin)} to ${words(each.end)}: ${told}`, rect(x, base - high, wide, high, "ground"), bar(x, base - up, wide, up, "alarm"), line(x, y(asked(each)), x + wide, y(asked(each)), "even"));
+    return titled(`${words(each.begin)} to ${words(each.end)}: ${told}`, rect(x, base - high, wide, high, "hit"), bar(x, base - up, wide, up, "alarm"), line(x, y(asked(each)), x + wide, y(asked(each)), "even"));
   });
-  return drawing(base + 22, "Share of alarms over time, against the rate asked for", rect(LEFT, base - high, 100 - LEFT, high, "gap"), bars, rules(top, y), text(LEFT, base + 17, words(first), "start"), text(100, base + 17, words(last), "end"));
+  return drawing(base + 22, "Share of alarms over time, against the rate asked for", rect(LEFT, base - high, 100 - LEFT, high, "gap"), grounds, rules(top, y), bars, text(LEFT, base + 17, words(first), "start"), text(100, base + 17, words(last), "end"));
 }
 
 export function weightBar(share, words) {
