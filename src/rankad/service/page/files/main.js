@@ -137,7 +137,7 @@ const rateAt = (place) => nice(current.lowest * (HIGHEST / current.lowest) ** (p
 function showRates(alpha, n) {
   const lines = RATES.map((rate) => el("tr", { class: rate === alpha ? "chosen" : null },
     el("th", { scope: "row" }, el("button", { type: "button", class: "plain", "data-rate": rate }, percent(rate))),
-    rate < current.answers.least ? el("td", { colspan: 2, class: "muted" }, "too few normal rows for this rate") : [el("td", {}, count(upTo(current.sorted, rate))), el("td", {}, expected(rate * n))]));
+    rate < current.answers.least ? el("td", { colspan: 2, class: "muted" }, current.answers.own ? "too few rows for this rate" : "too few normal rows for this rate") : [el("td", {}, count(upTo(current.sorted, rate))), el("td", {}, expected(rate * n))]));
   const focused = document.activeElement?.dataset?.rate;
   fill($("rates"), el("thead", {}, el("tr", {}, ["Rate", "Alarms", "Asked for"].map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, lines));
   if (focused) $("rates").querySelector(`[data-rate="${focused}"]`)?.focus();

@@ -91,7 +91,8 @@ function axes(pen, shade, width, height, across, up) {
   for (const value of horizontal) {
     const x = across(value);
     pen.beginPath(); pen.moveTo(x, MARGIN.top); pen.lineTo(x, height - MARGIN.bottom); pen.stroke();
-    pen.fillText(clip(now.labelled.x(value) ?? write(value, first, right - left), (width - MARGIN.left) / horizontal.length), x, height - 10);
+    const label = clip(now.labelled.x(value) ?? write(value, first, right - left), (width - MARGIN.left) / horizontal.length);
+    pen.fillText(label, Math.min(x, width - pen.measureText(label).width / 2), height - 10);
   }
   pen.textAlign = "right";
   for (const value of vertical) {
