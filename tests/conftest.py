@@ -1,6 +1,7 @@
 """Fixtures that several test files use."""
 
 import os
+import shutil
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -117,6 +118,24 @@ def epsilon_bytes(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "epsilon.rankad"
     EpsilonLPE(calibration="split").fit(modelfile_cases.nominal()).save(path)
     return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, the real one."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        hint = "no chromium to show pages in; on Debian: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(hint)
+        pytest.skip(hint)
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, headless=True, args=arguments)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ def test_it_prints_a_row_for_every_alpha_and_draws_a_picture(tmp_path, capsys):
     demo.main(["--out", str(picture)])
     printed = capsys.readouterr().out
     assert all(f"{alpha:16.0%}   " in printed for alpha in demo.ALPHAS)
+    assert "rankad serve --demo" in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

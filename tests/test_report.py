@@ -4,9 +4,7 @@ import base64
 import hashlib
 import itertools
 import math
-import os
 import re
-import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -585,23 +583,6 @@ def test_text_stands_out_from_its_ground_in_every_scheme(scheme):
 
 
 # ---------------------------------------------------------------------------------------------------- browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        hint = "no chromium to show the report in; on Debian: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(hint)
-        pytest.skip(hint)
-    from playwright.sync_api import sync_playwright
-
-    arguments = ["--no-sandbox", "--disable-background-networking", "--disable-gpu"]
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, headless=True, args=arguments)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

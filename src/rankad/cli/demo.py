@@ -53,6 +53,7 @@ def demo(
         out_console.print("$ rankad " + " ".join(typed), style="bold cyan", soft_wrap=True)
         app(args=command, prog_name="rankad", standalone_mode=False)
     _print_caught(out, example)
+    out_console.print("\nTo move the rate and watch the alarms change: rankad serve --demo")
 
 
 def _check_folder(out: Path, tables: dict[str, str]) -> None:

@@ -38,18 +38,27 @@ def serve(
         1, "--workers N", "Processes that answer; they share the memory of the models.", min=1, max=64
     ),
     log_requests: bool = opt.option(False, "--log-requests", "Log every request."),
+    table: list[Path] | None = opt.option(
+        None, "--table FILE", "Table that the page offers, beside those that are uploaded; may be repeated."
+    ),
+    page: bool = opt.option(True, "--page/--no-page", "Whether there is a page at /."),
+    demo: bool = opt.option(False, "--demo", "Serve example models and tables, and send rows to them."),
 ) -> None:
     """Serve models over HTTP: rows in, p-values out, for every alpha without refitting.
 
-    GET /openapi.json describes the interface. A model whose file changes is loaded again meanwhile.
+    At / there is a page for people. GET /openapi.json describes the interface for programs. A model whose
+    file changes is loaded again meanwhile.
     """
+    if demo:
+        _serve_demo(dict(locals()))
+        return
     if new_key is not None:
         _add_key(keys, new_key, admin=admin)
         return
     if admin:
         raise opt.refuse("--admin", "it goes with --new-key NAME")
     if not models:
-        raise opt.refuse("MODEL", "name at least one model file")
+        raise opt.refuse("MODEL", "name at least one model file, or give --demo")
     if (tls_certificate is None) != (tls_key is None):
         raise opt.refuse("--tls-key", "--tls-key and --tls-certificate go together; give both files")
     if history != "none" and "://" not in history:
@@ -57,6 +66,7 @@ def serve(
     try:
         import uvicorn
 
+        from rankad.service.page.settings import PageSettings
         from rankad.service.settings import Settings
         from rankad.service.workers import metrics_of_all, run_workers
     except ImportError as error:
@@ -71,6 +81,7 @@ def serve(
         most_bytes=most_megabytes * 2**20,
         most_rows=most_rows,
         workers=workers,
+        page=PageSettings(shown=page, tables=tuple(table or ())),
     )
     options: dict[str, Any] = {
         "host": host,
@@ -106,6 +117,17 @@ def _history(target: str) -> Path | str | None:
     if target == "none":
         return None
     return target if "://" in target else Path(target)
+
+
+def _serve_demo(given: dict[str, Any]) -> None:
+    """Serve the example instead of what was given."""
+    from rankad.cli.serving_demo import example_folder
+
+    if given["models"] or given["table"]:
+        raise opt.refuse("--demo", "it brings its own models and tables; leave out others")
+    with example_folder(given["host"], given["port"]) as example:
+        own = {"models": example.models, "table": example.tables, "history": str(example.history)}
+        serve(**given | own | {"demo": False})
 
 
 def _add_key(keys: Path | None, name: str, *, admin: bool) -> None:

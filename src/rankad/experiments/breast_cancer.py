@@ -118,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     draw(nominal, anomalous, out)
     print(f"Picture: {out}")
+    print("To move alpha yourself, on a page with bundled tables: rankad serve --demo")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,10 @@ from rankad.report.charts import category_bars, column_histogram, p_value_histog
 from rankad.report.contents import ModelFacts, ReportData
 from rankad.report.verdicts import Pen, spoken
 from rankad.report.views import CategoryView, NumericView
-from rankad.stages.calibration import n_attainable
+from rankad.stages.calibration import FalseAlarmBound, n_attainable
 from rankad.tables.judging import TableVerdict
+
+__all__ = ["about", "promised", "render"]
 
 # Nobody looks at more charts, and they make the page slow.
 _MOST_COLUMNS = 48
@@ -55,7 +57,7 @@ def render(data: ReportData) -> str:
         n_open=_OPEN_AT_FIRST,
         columns=_columns(data, cards),
         n_columns_left_out=max(len(data.columns) - _MOST_COLUMNS, 0),
-        promise=_promise(data.model),
+        promise=promised(data.model.bound),
         theorem=in_words(data.model.bound.theorem),
         expected_false=plain(round((data.fdr or 0.0) * data.n_alarms, 1), 3),
         trials=_trials(data.model),
@@ -102,7 +104,7 @@ def headline(data: ReportData) -> Headline:
         count(n_alarms),
         count(n_rows),
         percent(n_alarms / n_rows, 2) if n_rows else "–",
-        _about(overall.expected),
+        about(overall.expected),
         f"{count(span.low)} to {count(span.high)}",
         overall.kind,
         said.off,
@@ -124,7 +126,7 @@ def _comparison(overall: Verdict, data: ReportData) -> str:
         )
     begin = (
         f"A false-alarm rate of {alpha} means that normal rows raise an alarm, too, {alpha} of the time: if "
-        f"all {count(overall.n_rows)} rows were normal, there would be about {_about(overall.expected)} "
+        f"all {count(overall.n_rows)} rows were normal, there would be about {about(overall.expected)} "
         f"alarms"
     )
     if overall.kind == "unknown":
@@ -132,7 +134,7 @@ def _comparison(overall: Verdict, data: ReportData) -> str:
     span = overall.usual
     begin += f", and 19 times in 20 between {count(span.low)} and {count(span.high)}. There {_are(n_alarms)}"
     if overall.kind == "more":
-        return f"{begin}, about {_about(n_alarms - overall.expected)} more than that."
+        return f"{begin}, about {about(n_alarms - overall.expected)} more than that."
     if overall.kind == "some":
         strict = overall.strict_alpha
         assert strict is not None
@@ -153,7 +155,7 @@ def _comparison(overall: Verdict, data: ReportData) -> str:
     return f"{begin}{little}. Some rows may be abnormal all the same; the most abnormal come first below."
 
 
-def _about(value: float) -> str:
+def about(value: float) -> str:
     """Write an expected number: rounded, with decimals where it is small."""
     return count(round(value)) if value >= 10 else plain(value, 2)
 
@@ -171,7 +173,7 @@ def _levels(data: ReportData) -> list[dict[str, Any]]:
             {
                 "alpha": percent(alpha),
                 "n_alarms": count(n_alarms),
-                "expected": _about(alpha * n_rows),
+                "expected": about(alpha * n_rows),
                 "usual": f"{count(span.low)} to {count(span.high)}",
                 "ratio": ratio(n_alarms, alpha * n_rows),
                 "chosen": alpha == data.alarm_level,
@@ -233,8 +235,8 @@ def _among(n: int, n_alarms: int) -> str:
     )
 
 
-def _promise(model: ModelFacts) -> str:
-    bound = model.bound
+def promised(bound: FalseAlarmBound) -> str:
+    """Say what is promised at one rate."""
     if bound.bound <= 0:
         return "No row can raise an alarm at this rate: too few normal rows to compare with."
     if bound.bound >= 1:

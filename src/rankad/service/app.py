@@ -62,6 +62,7 @@ def make_app(settings: Settings) -> Starlette:
         _route(service, "/v2/models/{name}", _v2_model),
         _route(service, "/v2/models/{name}/ready", _v2_ready),
         _route(service, "/v2/models/{name}/infer", _v2_infer, method="POST"),
+        *service.page.routes(_route),
     ]
     app = Starlette(
         routes=routes, lifespan=service.lifespan, exception_handlers={HTTPException: _refused_by_starlette}

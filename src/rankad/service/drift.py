@@ -105,7 +105,7 @@ def describe_drift(history: History, model: ServedModel) -> dict[str, Any] | Non
     return {
         "rows": before or 0,
         "evidence": monitor.evidence,
-        "cusum": monitor.cusum,
+        "run_evidence": monitor.run_evidence,
         "drifted": monitor.is_drifted("run") or monitor.is_drifted("ever"),
         "alarms": history.drifts(model.name, model.card.sha256),
     }

@@ -105,7 +105,7 @@ _DRIFT = {
     **_object(
         rows=_COUNT,
         evidence={"type": "number"},
-        cusum={"type": "number"},
+        run_evidence={"type": "number"},
         drifted={"type": "boolean"},
         alarms={"type": "array", "items": _DRIFT_ALARM},
     ),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from rankad.service.page.settings import PageSettings
 
 __all__ = ["Settings", "is_loopback"]
 
@@ -35,6 +37,8 @@ class Settings:
         Processes that answer; `most_at_once` is of each.
     read_seconds, score_seconds : float
         How long a client may take to send a request, and how long scoring may take.
+    page : PageSettings
+        How the page behaves.
     """
 
     models: tuple[Path, ...]
@@ -49,6 +53,7 @@ class Settings:
     workers: int = 1
     read_seconds: float = 30.0
     score_seconds: float = 60.0
+    page: PageSettings = field(default_factory=PageSettings)
 
     def __post_init__(self) -> None:
         if not self.models:

@@ -23,6 +23,7 @@ from rankad.service.history import History, Scored
 from rankad.service.journal import Journal
 from rankad.service.keys import KeyFile
 from rankad.service.models import ModelStore, ServedModel
+from rankad.service.page.routes import Page
 from rankad.service.scoring import Answers
 from rankad.service.settings import Settings
 from rankad.service.together import Together
@@ -67,6 +68,7 @@ class Service:
         self.drifts = Counter(
             "rankad_drift_alarms", "Times that normal behaviour drifted.", ["model"], registry=self.registry
         )
+        self.page = Page(self)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -77,6 +79,7 @@ class Service:
             self.drift = DriftWatch(self.history, lambda name: self.drifts.labels(name).inc())
         # A process that takes the place of another one was forked from models of long ago.
         self._look_for_models()
+        self.page.open()
         watch = asyncio.create_task(self._watch())
         try:
             yield
@@ -84,6 +87,7 @@ class Service:
             watch.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watch
+            self.page.close()
             if self.history is not None:
                 await self.drift.advance()
                 self.history.close()
@@ -91,6 +95,7 @@ class Service:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_REFRESH_SECONDS)
+            await anyio.to_thread.run_sync(self.page.sweep)
             if self.history is not None:
                 await self.drift.advance()
             await anyio.to_thread.run_sync(self._look_for_models)

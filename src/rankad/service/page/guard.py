@@ -1,0 +1,62 @@
+"""What keeps other web pages out: headers, and where a request comes from."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from rankad.service.errors import RequestError
+
+__all__ = ["HEADERS", "MARK", "check_host", "check_same_origin"]
+
+# Sent with every request that changes something. Another site cannot set it without being allowed to first.
+MARK = "x-rankad-page"
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+        "trusted-types 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+def check_same_origin(headers: Mapping[str, str]) -> None:
+    """Refuse a request that changes something unless the page itself sent it, or no browser at all.
+
+    A browser says where a request comes from. Beside that, the page sets a header of its own, for which a
+    page of another site would need a permission that is never given.
+    """
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    other = site not in (None, "same-origin") or (
+        origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    )
+    if other or headers.get(MARK) is None:
+        raise RequestError(
+            403, "cross_site", f"only the page of this service may do that; it sends the header {MARK}: 1"
+        )
+
+
+def check_host(headers: Mapping[str, str]) -> None:
+    """Refuse a name that is not this machine's own, for a service without keys.
+
+    A hostile site can let its own name point to 127.0.0.1; a browser would then take the service for a
+    part of that site.
+    """
+    try:
+        name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        known = name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        known = False
+    if not known:
+        raise RequestError(
+            403, "host", "without keys the page is for this machine alone; open it as http://127.0.0.1:PORT"
+        )

@@ -1,0 +1,106 @@
+"""Requests of the page's script read and checked, and responses to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankad.service.errors import RequestError
+from rankad.service.page.guard import HEADERS, check_host, check_same_origin
+from rankad.service.scoring import rate_of
+
+__all__ = [
+    "Answer",
+    "alpha_of",
+    "as_download",
+    "as_json",
+    "decoded",
+    "guarded",
+    "page_files",
+    "whole",
+    "with_headers",
+]
+
+_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
+_JSON = "application/json"
+
+Answer = Callable[[Any, Request], Awaitable[Response]]
+
+
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Return the files of the page by name; it has the report's style."""
+    found = {
+        each.name: (each.read_bytes(), _TYPES[each.name[each.name.rindex(".") :]])
+        for each in (files("rankad.service.page") / "files").iterdir()
+        if each.name.endswith(tuple(_TYPES))
+    }
+    return found | {"house.css": ((files("rankad.report") / "style.css").read_bytes(), "text/css")}
+
+
+def with_headers(answer: Answer) -> Answer:
+    """Return what answers with the headers of the page."""
+
+    async def answered(host: Any, request: Request) -> Response:
+        response = await answer(host, request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    return answered
+
+
+def guarded(answer: Answer, *, keyless: bool, changes: bool = False) -> Answer:
+    """Return what answers after it is checked who asks: see `rankad.service.page.guard`."""
+
+    async def checked(host: Any, request: Request) -> Response:
+        if keyless:
+            check_host(request.headers)
+        if changes:
+            check_same_origin(request.headers)
+        return await with_headers(answer)(host, request)
+
+    return checked
+
+
+def decoded(body: bytes, kind: type[Any]) -> Any:
+    """Return a body of JSON as what it must be."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, "not_json", f"the body is not what the page sends: {error}") from None
+
+
+def alpha_of(request: Request) -> float:
+    """Return the false-alarm rate that is asked for."""
+    alpha = rate_of(request.query_params.get("alpha"), "alpha")
+    if alpha is None:
+        raise RequestError(422, "alpha", "alpha is needed, a number strictly between 0 and 1")
+    return alpha
+
+
+def whole(text: str, name: str) -> int:
+    """Return a number from a query."""
+    if not re.fullmatch(r"[0-9]{1,12}", text):
+        raise RequestError(422, name, f"{name} must be whole numbers, got {text[:50]!r}")
+    return int(text)
+
+
+def as_json(value: Any) -> Response:
+    """Return a response of JSON."""
+    return Response(msgspec.json.encode(value, enc_hook=_plain), media_type=_JSON)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def as_download(body: bytes, name: str, kind: str) -> Response:
+    """Return a response that browsers store under a name."""
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(body, media_type=kind, headers=headers)
