@@ -315,8 +315,13 @@ def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
 
 
 def test_two_models_of_one_name_are_refused(folder):
-    with pytest.raises(ValueError, match="two models are called 'pump'"):
+    with pytest.raises(ValueError, match=r"the model .*pump\.rankad is named twice; name it once"):
         make_app(Settings((folder / "pump.rankad", folder / "pump.rankad")))
+    (folder / "old").mkdir(exist_ok=True)
+    other = folder / "old" / "pump.rankad"
+    other.write_bytes((folder / "pump.rankad").read_bytes())
+    with pytest.raises(ValueError, match="two models are called 'pump'"):
+        make_app(Settings((folder / "pump.rankad", other)))
 
 
 def test_the_history_has_rates_and_alarms(service, settings, new):
