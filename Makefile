@@ -62,7 +62,7 @@ faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into 
 	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \
 	$(call publish,faults,$(PAGES)); exit $$status
 
-browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped
+browser: ## install the browser that the report and the page are tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
 
