@@ -70,7 +70,7 @@ faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into 
 schema: $(DEV_ENV) ## send ten thousand random requests made from the service's OpenAPI document (some minutes)
 	RANKAD_SCHEMA_CASES=3000 $(PY) -m pytest tests/test_service_schema.py -q -s -p no:xdist
 
-browser: ## install the browser that the report is tested in (Debian, as root); without one those tests are skipped
+browser: ## install the browser that the report and the page are tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
 

@@ -125,6 +125,9 @@ def _serve_demo(given: dict[str, Any]) -> None:
 
     if given["models"] or given["table"]:
         raise opt.refuse("--demo", "it brings its own models and tables; leave out others")
+    if given.get("workers", 1) > 1:
+        # Processes cannot be forked after models were fitted on tables.
+        raise opt.refuse("--workers", "--demo runs in one process")
     with example_folder(given["host"], given["port"]) as example:
         own = {"models": example.models, "table": example.tables, "history": str(example.history)}
         serve(**given | own | {"demo": False})
