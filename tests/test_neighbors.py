@@ -407,11 +407,10 @@ def test_split_means_equal_one_query_per_split_exactly(name):
             np.testing.assert_array_equal(found, _means(rows, k, half))
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_split_means_of_many_random_rows(n_jobs):
+def test_split_means_of_many_random_rows():
     rows = np.random.default_rng(9).normal(size=(150, 4))
     halves = random_halves(150, 3, np.random.default_rng(10))
-    for found, half in zip(split_means(rows, 5, halves, n_jobs=n_jobs), halves, strict=True):
+    for found, half in zip(split_means(rows, 5, halves), halves, strict=True):
         np.testing.assert_array_equal(found, _means(rows, 5, half))
 
 

@@ -8,11 +8,15 @@ import oracles
 import rankad.stages.ranksvm
 from rankad.stages.kernels import KernelMap
 from rankad.stages.pairloss import PairLoss
-from rankad.stages.ranksvm import SolverLimits, solve_path, solve_ranksvm
+from rankad.stages.ranksvm import SolverLimits, solve_path
 
 # C times the number of pairs: twelve orders of magnitude.
 FACTORS = (1e-6, 1e-3, 1.0, 1e2, 1e4, 1e6)
 TOL = 1e-4
+
+
+def solve_ranksvm(features, loss, C, **options):
+    return next(solve_path(features, loss, [C], **options))
 
 
 def _problem(n=28, s=7, *, seed=0, sigma=1.0, n_levels=3):

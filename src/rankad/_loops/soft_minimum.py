@@ -18,14 +18,7 @@ _LEAST = -1e300
 def soft_minimum(parts, centers, spreads, reach, fused):  # type: ignore[no-untyped-def]
     """Fill in ``-log mean exp(-z)`` over the parts of every row, each as ``z = (part - center) / spread``.
 
-    Below ``-reach``, z goes on as a logarithm. NaN where a part is NaN.
-
-    Parameters
-    ----------
-    parts : ndarray of shape (p, n)
-    centers, spreads : ndarray of shape (p,)
-    reach : float
-    fused : ndarray of shape (n,)
+    Below ``-reach``, z goes on as a logarithm. NaN where a part is NaN. `parts` are of shape (p, n).
     """
     n_parts, n = parts.shape
     z = np.empty(n_parts)

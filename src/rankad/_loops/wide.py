@@ -93,22 +93,10 @@ def _slack(d: int, kind: type) -> float:
 def nearest_wide(
     rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | None = None
 ) -> tuple[Floats, Ints]:
-    """Find the k nearest rows of every query: what `scan` finds, to the last bit.
+    """Find the k nearest rows of every query: what `scan` finds, to the last bit, for any number of threads.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    asked : ndarray of shape (n_queries, d)
-    k : int
-    own : bool
-        Whether the queries are the rows themselves; a row is not its own neighbour.
-    n_jobs : int, optional
-        Number of threads; it does not change the result.
-
-    Returns
-    -------
-    distances, indices : ndarray of shape (n_queries, k)
-        The nearest first.
+    `own` says that the queries are the rows themselves; a row is not its own neighbour. Returns distances and
+    indices of shape (n_queries, k), the nearest first.
     """
     n = len(asked)
     distances, indices = np.empty((n, k)), np.empty((n, k), dtype=np.int64)

@@ -171,9 +171,7 @@ class TableDetector(CalibratedDetector):
         X : polars or pandas DataFrame, pyarrow Table, dict of columns, or Untyped
         y : ignored
         """
-        learned, rows = self._learn(X)
-        fitted = self._unfitted()
-        return self._hold(fitted, rows, fitted._fit_calibrating(rows), learned)
+        return self._fit_learned(self._learn(X))
 
     def fit_predict(self, X: Any, y: Any = None) -> Ints:
         """Find the anomalies in a table: fit on rows that may include anomalies, and judge the same rows.
@@ -247,16 +245,21 @@ class TableDetector(CalibratedDetector):
             fitted.alpha = self._alpha
         return fitted
 
+    def _fit_learned(self, table: tuple[LearnedEncoder, Floats]) -> TableDetector:
+        """Fit the detector inside on encoded rows."""
+        (learned, rows), fitted = table, self._unfitted()
+        return self._hold(fitted, rows, fitted._fit_calibrating(rows), learned, level=5)
+
     def _hold(
-        self, fitted: CalibratedDetector, rows: Floats, calibrating: Ints, learned: LearnedEncoder
+        self, fitted: CalibratedDetector, rows: Floats, which: Ints, learned: LearnedEncoder, level: int = 4
     ) -> TableDetector:
-        """Take a detector fitted on encoded rows, of which some calibrate."""
-        fitted._compare_with(_leave_one_out(fitted, rows, calibrating, learned), fresh=False)
+        """Take a detector fitted on encoded rows, and which of them calibrate; `level` is for a warning."""
+        fitted._compare_with(_leave_one_out(fitted, rows, which, learned), fresh=False)
         self._take(learned.encoder, fitted)
         self._singleton_columns = learned.singleton_columns
         # If there are too few rows for any alarm, the detector inside has already warned.
         if fitted.alpha * (fitted.calibration_.scores.size + 1) >= 1:
-            self._warn_if_silent(stacklevel=4)
+            self._warn_if_silent(level)
         return self
 
     def _take(self, encoder: TableEncoder, fitted: CalibratedDetector) -> None:

@@ -43,16 +43,7 @@ class PartitionedRows:
     """Rows in partitions; a `rankad.fitting.task.RowSource`.
 
     Of more than `max_rows` rows, a uniform sample of about so many takes part, the same whatever the seed
-    and the partitions.
-
-    Parameters
-    ----------
-    partitions : Partitions
-    layout : Layout
-    n : int
-        The number of rows there are.
-    numbering : Numbering
-    max_rows : int
+    and the partitions. `n` rows are there in all (`count_rows`).
 
     Attributes
     ----------

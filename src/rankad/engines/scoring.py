@@ -67,16 +67,7 @@ class SharedDetector:
 def score_blocks(
     shared: SharedDetector, blocks: Iterator[pa.RecordBatch], layout: Layout, names: tuple[str, ...] = ANSWERS
 ) -> Iterator[pa.RecordBatch]:
-    """Return record batches with the answers as further columns, in the order p_value, score, alarm.
-
-    Parameters
-    ----------
-    shared : SharedDetector
-    blocks : iterator of RecordBatch
-    layout : Layout
-    names : tuple of str
-        Of the columns of answers.
-    """
+    """Return record batches with p_value, score and alarm as further columns, of these names."""
     for block in blocks:
         answers = shared.answers(block, layout)
         for name, answer in zip(names, ANSWERS, strict=True):

@@ -48,14 +48,10 @@ class Units(NamedTuple):
 
 
 def units_of(parts: Floats) -> Units:
-    """Learn the units from the scores of nominal rows, by parts that had not seen them.
+    """Learn the units from the scores of nominal rows, of shape (p, n), by parts that had not seen them.
 
     A part that follows the rows it was made of says wilder things of others, so that its unit is larger, and
     it has less say.
-
-    Parameters
-    ----------
-    parts : ndarray of shape (p, n)
     """
     spreads = np.zeros(len(parts))
     for at, scores in enumerate(parts):
@@ -71,14 +67,9 @@ def units_of(parts: Floats) -> Units:
 
 
 def fuse(parts: Floats, units: Units) -> Floats:
-    """Return the soft minimum of scores, ``-log mean exp(-z)``, each in its units as ``z``.
+    """Return the soft minimum of scores of shape (p, n), ``-log mean exp(-z)``, each in its units as ``z``.
 
     Four units below the middle, ``z`` goes on as ``-4 - log(-3 - z)``.
-
-    Parameters
-    ----------
-    parts : ndarray of shape (p, n)
-    units : Units
 
     Examples
     --------

@@ -73,10 +73,6 @@ def find_repeats(rows: Floats) -> Repeats:
     copies if it has several values and no other row shares any of them. If rows repeat by nature after all,
     fewer alarms are raised; if they do not, and copies stayed, there would be up to twice as many.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-
     Examples
     --------
     >>> rows = np.random.default_rng(0).normal(size=(50, 2))

@@ -21,7 +21,7 @@ from rankad._loops.nearest import nearest_hubs
 from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, squared_distances
 
-__all__ = ["KernelFeatures", "KernelMap", "choose_landmarks", "rbf_kernel"]
+__all__ = ["KernelFeatures", "KernelMap", "choose_landmarks"]
 
 # The landmarks' kernel matrix, whose diagonal is one, is factorized until no more than this is left of it.
 TOLERANCE = 1e-8
@@ -211,20 +211,6 @@ def _spread_columns(columns, names, keys):  # type: ignore[no-untyped-def]
     return chosen
 
 
-def rbf_kernel(rows: Floats, landmarks: Floats, sigma: float) -> Floats:
-    """Return ``exp(-|x - z|^2 / sigma^2)`` for every row and landmark, of shape (n, s).
-
-    Examples
-    --------
-    >>> rbf_kernel(np.array([[0.0], [2.0]]), np.array([[0.0]]), 2.0)
-    array([[1.        ],
-           [0.36787944]])
-    """
-    squared = squared_distances(landmarks, rows)
-    values = _exponentiate(squared, np.arange(len(squared)), sigma, np.empty(squared.shape))
-    return np.ascontiguousarray(values.T)
-
-
 def _exponentiate(squared: Floats, which: Ints, sigma: float, out: Floats) -> Floats:
     """Fill in the kernel values of the rows `which` of squared distances, and return them."""
     if not (math.isfinite(sigma) and sigma > 0):
@@ -273,13 +259,7 @@ class KernelFeatures(NamedTuple):
 
 
 class KernelMap:
-    """Squared distances of rows and landmarks, computed once for all bandwidths.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    landmarks : ndarray of shape (s, d)
-    """
+    """Squared distances of rows and landmarks, computed once for all bandwidths."""
 
     def __init__(self, rows: Floats, landmarks: Floats) -> None:
         self.landmarks = landmarks

@@ -210,9 +210,7 @@ def random_halves(n: int, n_splits: int, rng: np.random.Generator) -> Bools:
     return halves
 
 
-def split_means(
-    rows: Floats, k: int, halves: Bools, wide: Neighbors | None = None, *, n_jobs: int | None = None
-) -> Floats:
+def split_means(rows: Floats, k: int, halves: Bools, wide: Neighbors | None = None) -> Floats:
     """Return, for each halving, every row's mean distance to its k nearest rows of the *other* half.
 
     One query for ``4 k`` neighbours among all rows serves every halving: those of them that lie in the other
@@ -228,8 +226,6 @@ def split_means(
         As `random_halves` draws them.
     wide : Neighbors, optional
         Neighbours of every row among all rows, if they are known already; as many as there may be.
-    n_jobs : int, optional
-        Threads; it changes the time taken and nothing else.
 
     Returns
     -------
@@ -239,7 +235,7 @@ def split_means(
     if not 1 <= k <= smaller:
         raise ValueError(f"k must lie between 1 and {smaller}, the size of the smaller half; got {k}.")
     if wide is None:
-        wide = nearest_neighbors(rows, min(4 * k, len(rows) - 1), n_jobs=n_jobs)
+        wide = nearest_neighbors(rows, min(4 * k, len(rows) - 1))
     sides = np.ascontiguousarray(halves.T, dtype=np.float64)
     sums, found = _sums_in_other_half(wide.distances, wide.indices, sides, k)
     for split in np.flatnonzero((found < k).any(axis=0)):
@@ -247,7 +243,7 @@ def split_means(
         for side in (True, False):
             missed = np.flatnonzero((found[:, split] < k) & (half == side))
             if missed.size:
-                again = nearest_neighbors(rows[half != side], k, rows[missed], n_jobs=n_jobs)
+                again = nearest_neighbors(rows[half != side], k, rows[missed])
                 # Summed in the same order, so that equal distances have equal means.
                 sums[missed, split] = again.distances.cumsum(axis=1)[:, -1]
     return np.ascontiguousarray(sums.T) / k

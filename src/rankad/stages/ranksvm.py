@@ -25,7 +25,7 @@ from rankad._loops.cache import compiled
 if TYPE_CHECKING:
     from rankad.stages.pairloss import PairLoss, PairLossAt
 
-__all__ = ["RankSVMSolution", "SolverLimits", "solve_path", "solve_ranksvm"]
+__all__ = ["RankSVMSolution", "SolverLimits", "solve_path"]
 
 # How closely conjugate gradients solve the Newton system: usually, and before they may end the search.
 _ACCURACIES = (1e-2, 1e-8)
@@ -76,7 +76,7 @@ class RankSVMSolution(NamedTuple):
     n_iter : int
         Newton steps taken.
     converged : bool
-        Whether the stopping rule held (`solve_ranksvm`), or rounding left nothing to gain.
+        Whether the stopping rule held (`solve_path`), or rounding left nothing to gain.
     """
 
     weights: Floats
@@ -86,11 +86,6 @@ class RankSVMSolution(NamedTuple):
     decrement: float
     n_iter: int
     converged: bool
-
-
-def solve_ranksvm(features: Floats, loss: PairLoss, C: float, **options: Any) -> RankSVMSolution:
-    """Minimize ``|w|^2 / 2 + C * loss(Z w)`` for one C; `options` are those of `solve_path`."""
-    return next(solve_path(features, loss, [C], **options))
 
 
 def solve_path(

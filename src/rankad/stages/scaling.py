@@ -98,10 +98,6 @@ def notable_change(values: Floats) -> Floats:
     It is the value itself, or one where that is zero. Nothing in the rows tells, but so an indicator that was
     never set and one that was always set count alike.
 
-    Parameters
-    ----------
-    values : ndarray of shape (d,)
-
     Examples
     --------
     >>> notable_change(np.array([0.0, -5.0, 1e-3]))
