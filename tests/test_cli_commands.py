@@ -419,6 +419,18 @@ def test_calibrating_in_place_says_what_changed(files, capsys, tmp_path, monkeyp
     assert rankad.load(model).calibration_.scores.size == 120
 
 
+def test_rows_are_added_to_those_compared_with_before(files, capsys, tmp_path):
+    out, again = tmp_path / "fresh.rankad", tmp_path / "again.rankad"
+    call(capsys, "calibrate", files.new, "--model", files.model, "--out", out)
+    given = ("calibrate", files.new, "--model", out, "--out", again, "--add")
+    answer = json.loads(call(capsys, *given, "--json").out)
+    known = rankad.load(out).calibration_
+    assert (answer["rows"], answer["rows_before"], answer["rows_now"]) == (120, 120, 240)
+    assert answer["alarms_before"] == (known.p_values(known.scores) <= 0.05).sum()
+    np.testing.assert_array_equal(rankad.load(again).calibration_.scores, np.repeat(known.scores, 2))
+    assert "compares with 240 rows from now on" in " ".join(call(capsys, *given).out.split())
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_model_of_an_array_stays_one_when_calibrated(capsys, tmp_path, named):
     rng = np.random.default_rng(0)

@@ -21,6 +21,7 @@ def calibrate(
     table: str = opt.TABLE,
     model: Path = opt.MODEL,
     out: Path = opt.option(..., "--out -o FILE", "Where to save the model; may be the same file."),
+    add: bool = opt.option(False, "--add", "Add these rows to those it compares with already."),
     jobs: int | None = opt.JOBS,
     *,
     reading: opt.Reading,
@@ -43,22 +44,33 @@ def calibrate(
     with metered(quiet) as meter, reading.open(table) as reader, of_table(reader.name):
         detector = load_for(model, reader.columns, jobs)
         before, old, chance = detector.calibration_, detector.false_alarm_bound(), chance_of(detector)
-        detector.calibrate(frames_of(reader, "Calibrating", meter.reading))
-    # The scores of these rows are what new rows are compared with now.
-    fresh = detector.calibration_.scores
-    n_alarms = int(np.count_nonzero(before.p_values(fresh) <= detector.alpha))
+        rows = frames_of(reader, "Calibrating", meter.reading)
+        detector.update(rows) if add else detector.calibrate(rows)
+    # The scores of these rows, and with --add those before, are what new rows are compared with now.
+    known = before.scores if add else before.scores[:0]
+    n_fresh = detector.calibration_.scores.size - known.size
+    n_alarms = sum(
+        sign * int(np.count_nonzero(before.p_values(scores) <= detector.alpha))
+        for sign, scores in ((1, detector.calibration_.scores), (-1, known))
+    )
     card = read_card(model)
     detector.detector_.n_jobs = None
     # Again: the file may have appeared in the meantime.
     opt.check_file(out, "--out", [table])
     save(as_saved(detector, card), out, rows=card.holds_rows)
     result = _Recalibration(
-        str(out), fresh.size, n_alarms, old, detector.false_alarm_bound(), before.scores.size
+        str(out),
+        n_fresh,
+        n_alarms,
+        old,
+        detector.false_alarm_bound(),
+        before.scores.size,
+        n_fresh + known.size,
     )
     if as_json:
         typer.echo(to_json(result))
     elif not quiet:
-        _print(result, chance.span(fresh.size, detector.alpha))
+        _print(result, chance.span(n_fresh, detector.alpha))
 
 
 class _Recalibration(NamedTuple):
@@ -68,6 +80,7 @@ class _Recalibration(NamedTuple):
     promise_before: FalseAlarmBound
     promise: FalseAlarmBound
     rows_before: int
+    rows_now: int
 
 
 def _print(result: _Recalibration, usual: Span) -> None:
@@ -83,4 +96,7 @@ def _print(result: _Recalibration, usual: Span) -> None:
         out.print("That is fewer than chance explains: were these rows among those it was learned from?")
     before, now = (f"{promise(bound)}." for bound in (result.promise_before, result.promise))
     out.print("", facts_table([("promised before", before), ("promised now", now)]), "")
-    out.print(f"Saved {result.model}, which compares with these {counted(result.rows, 'row')} from now on.")
+    which = "these " if result.rows_now == result.rows else ""
+    out.print(
+        f"Saved {result.model}, which compares with {which}{counted(result.rows_now, 'row')} from now on."
+    )
