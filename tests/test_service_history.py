@@ -2,6 +2,7 @@
 
 import resource
 import sqlite3
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -224,7 +225,10 @@ def test_requests_that_wait_are_stored_in_one_transaction(folder, tmp_path, monk
 
 @pytest.fixture
 def running(target, folder):
-    service = Running(folder / "pump.rankad", "--history", target)
+    # Several processes with the server, one with the file.
+    workers = 2 if isinstance(target, str) and sys.platform == "linux" else 1
+    service = Running(folder / "pump.rankad", "--history", target, "--workers", workers)
+    service.wait_for("Application startup complete", workers)
     yield service
     service.kill_all()
 
