@@ -197,6 +197,25 @@ def test_other_databases_are_refused():
         open_database("mysql://host/db", "")
 
 
+@pytest.mark.parametrize("said", ["connection", "does not exist", "permission denied"])
+def test_a_database_that_cannot_be_used_is_said_at_the_start(postgres, folder, said):
+    target = postgres.new_database()
+    if said == "connection":
+        target = "postgresql://tester@/db?host=/nowhere"
+    elif said == "does not exist":
+        target = target.replace("/rankad", "/other", 1)
+    else:
+        import psycopg
+
+        with psycopg.connect(target) as connection:
+            connection.execute("CREATE ROLE reader LOGIN")
+            # Before version 15 everybody could make tables.
+            connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        target = target.replace("tester@", "reader@")
+    with pytest.raises(OSError, match=f"the history cannot be opened.*{said}"):
+        make_app(Settings((folder / "pump.rankad",), history=target))
+
+
 def test_requests_that_wait_are_stored_in_one_transaction(folder, tmp_path, monkeypatch):
     settings = Settings((folder / "pump.rankad",), history=tmp_path / "h.sqlite")
     sizes, add, go_on = [], History.add, threading.Event()
