@@ -82,6 +82,7 @@ def test_requests_of_other_times_are_in_other_stretches(history, target, monkeyp
     for minutes in (0, 1, 200, 399):
         monkeypatch.setattr(time, "time", lambda at=now + 60 * minutes: at)
         history.add([scored(n_rows=minutes + 1)])
+    assert [history.summary("pump", now + 60 * at)["rows"] for at in (0, 1, 2, 400)] == [604, 603, 601, 0]
     stretches = history.over_time("pump", most=4)
     first = int(now // 60) * 60
     assert [(each["begin"] - first) // 60 for each in stretches] == [0, 200, 300]
