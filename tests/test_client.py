@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import shutil
+import subprocess
 
 import httpx2 as httpx
 import numpy as np
@@ -90,6 +92,30 @@ def test_refusals_have_the_words_of_the_service(client_of, url):
         assert (caught.value.status, caught.value.code) == (422, "rows")
     with client_of(url, "none") as client, pytest.raises(ServiceError, match="no model 'none'"):
         client.card()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_it_speaks_tls_with_a_certificate_of_ones_own(folder, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
+            *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", key, "-out", certificate),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    tls = "--tls-certificate", certificate, "--tls-key", key
+    service = Running(folder / "plain.rankad", "--history", "none", *tls)
+    try:
+        assert service.url.startswith("https://")
+        with Client(service.url, "plain", certificate=str(certificate)) as client:
+            assert client.card()["name"] == "plain"
+        with Client(service.url, "plain", retries=0) as client, pytest.raises(httpx.ConnectError):
+            client.card()
+    finally:
+        service.kill_all()
 
 
 def test_the_two_clients_have_the_same_methods():

@@ -2,6 +2,7 @@
 
 import resource
 import sqlite3
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -81,6 +82,7 @@ def test_requests_of_other_times_are_in_other_stretches(history, target, monkeyp
     for minutes in (0, 1, 200, 399):
         monkeypatch.setattr(time, "time", lambda at=now + 60 * minutes: at)
         history.add([scored(n_rows=minutes + 1)])
+    assert [history.summary("pump", now + 60 * at)["rows"] for at in (0, 1, 2, 400)] == [604, 603, 601, 0]
     stretches = history.over_time("pump", most=4)
     first = int(now // 60) * 60
     assert [(each["begin"] - first) // 60 for each in stretches] == [0, 200, 300]
@@ -196,6 +198,25 @@ def test_other_databases_are_refused():
         open_database("mysql://host/db", "")
 
 
+@pytest.mark.parametrize("said", ["connection", "does not exist", "permission denied"])
+def test_a_database_that_cannot_be_used_is_said_at_the_start(postgres, folder, said):
+    target = postgres.new_database()
+    if said == "connection":
+        target = "postgresql://tester@/db?host=/nowhere"
+    elif said == "does not exist":
+        target = target.replace("/rankad", "/other", 1)
+    else:
+        import psycopg
+
+        with psycopg.connect(target) as connection:
+            connection.execute("CREATE ROLE reader LOGIN")
+            # Before version 15 everybody could make tables.
+            connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        target = target.replace("tester@", "reader@")
+    with pytest.raises(OSError, match=f"the history cannot be opened.*{said}"):
+        make_app(Settings((folder / "pump.rankad",), history=target))
+
+
 def test_requests_that_wait_are_stored_in_one_transaction(folder, tmp_path, monkeypatch):
     settings = Settings((folder / "pump.rankad",), history=tmp_path / "h.sqlite")
     sizes, add, go_on = [], History.add, threading.Event()
@@ -224,7 +245,10 @@ def test_requests_that_wait_are_stored_in_one_transaction(folder, tmp_path, monk
 
 @pytest.fixture
 def running(target, folder):
-    service = Running(folder / "pump.rankad", "--history", target)
+    # Several processes with the server, one with the file.
+    workers = 2 if isinstance(target, str) and sys.platform == "linux" else 1
+    service = Running(folder / "pump.rankad", "--history", target, "--workers", workers)
+    service.wait_for("Application startup complete", workers)
     yield service
     service.kill_all()
 

@@ -359,7 +359,7 @@ def test_p_values_are_those_of_the_detector_and_stored_once(client, folder, new)
     np.testing.assert_array_equal(p_values, detector.p_values(new))
     history = client.get("/models/pump/history").json()
     assert (history["requests"], history["rows"]) == (1, 80)
-    course = client.get("/page/models/pump/course").json()
+    course = client.get("/models/pump/history").json()["over_time"]
     assert sum(bar["rows"] for bar in course) == 80
     expected = sum(bar["alarms_if_all_rows_were_normal"] for bar in course)
     assert expected == pytest.approx(80 * detector.alpha)

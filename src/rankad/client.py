@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -52,6 +53,7 @@ class _Client:
         batch_rows: int = 100_000,
         retries: int = 4,
         timeout: float = 60.0,
+        certificate: str | None = None,
         transport: Any = None,
     ) -> None:
         try:
@@ -64,7 +66,10 @@ class _Client:
             raise ValueError(f"batch_rows must be >= 1 and retries >= 0, got {batch_rows} and {retries}.")
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
         kind = httpx.AsyncClient if isinstance(self, AsyncClient) else httpx.Client
-        self._http: Any = kind(base_url=url, headers=headers, timeout=timeout, transport=transport)
+        trusted = True if certificate is None else ssl.create_default_context(cafile=certificate)
+        self._http: Any = kind(
+            base_url=url, headers=headers, timeout=timeout, verify=trusted, transport=transport
+        )
         self._errors = (
             httpx.ConnectError,
             httpx.TimeoutException,
@@ -144,6 +149,8 @@ class Client(_Client):
         was lost is scored twice, and counted twice in the history.
     timeout : float
         Seconds.
+    certificate : str, optional
+        PEM file of the service's certificate or of who signed it, if the system does not trust it.
 
     Examples
     --------
@@ -215,7 +222,7 @@ class AsyncClient(_Client):
 
     Parameters
     ----------
-    url, model, key, alpha, batch_rows, retries, timeout
+    url, model, key, alpha, batch_rows, retries, timeout, certificate
         As of `Client`.
 
     Examples

@@ -83,21 +83,24 @@ def serve(
         workers=workers,
         page=PageSettings(shown=page, tables=tuple(table or ())),
     )
-    options: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        "log_level": "debug" if log_requests else "info",
-        "access_log": log_requests,
-        "server_header": False,
-        "timeout_graceful_shutdown": 30,
-        "ssl_certfile": tls_certificate,
-        "ssl_keyfile": tls_key,
-    }
     with metrics_of_all() if workers > 1 else contextlib.nullcontext():
         try:
             from rankad.service.app import make_app
+            from rankad.service.protocol import PatientProtocol
         except ImportError as error:
             raise _extra_missing(error) from error
+        options: dict[str, Any] = {
+            "host": host,
+            "port": port,
+            "log_level": "debug" if log_requests else "info",
+            "access_log": log_requests,
+            "server_header": False,
+            "http": PatientProtocol,
+            "ws": "none",
+            "timeout_graceful_shutdown": 30,
+            "ssl_certfile": tls_certificate,
+            "ssl_keyfile": tls_key,
+        }
         app = make_app(settings)
         names = ", ".join(path.stem for path in models)
         typer.echo(f"Serving {names} at http{'s' if tls_key else ''}://{host}:{port}", err=True)

@@ -21,7 +21,7 @@ from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import FalseAlarmBound, n_attainable
 from rankad.tables.judging import TableVerdict
 
-__all__ = ["about", "promised", "render"]
+__all__ = ["promised", "render"]
 
 # Nobody looks at more charts, and they make the page slow.
 _MOST_COLUMNS = 48
@@ -104,7 +104,7 @@ def headline(data: ReportData) -> Headline:
         count(n_alarms),
         count(n_rows),
         percent(n_alarms / n_rows, 2) if n_rows else "–",
-        about(overall.expected),
+        _about(overall.expected),
         f"{count(span.low)} to {count(span.high)}",
         overall.kind,
         said.off,
@@ -126,7 +126,7 @@ def _comparison(overall: Verdict, data: ReportData) -> str:
         )
     begin = (
         f"A false-alarm rate of {alpha} means that normal rows raise an alarm, too, {alpha} of the time: if "
-        f"all {count(overall.n_rows)} rows were normal, there would be about {about(overall.expected)} "
+        f"all {count(overall.n_rows)} rows were normal, there would be about {_about(overall.expected)} "
         f"alarms"
     )
     if overall.kind == "unknown":
@@ -134,7 +134,7 @@ def _comparison(overall: Verdict, data: ReportData) -> str:
     span = overall.usual
     begin += f", and 19 times in 20 between {count(span.low)} and {count(span.high)}. There {_are(n_alarms)}"
     if overall.kind == "more":
-        return f"{begin}, about {about(n_alarms - overall.expected)} more than that."
+        return f"{begin}, about {_about(n_alarms - overall.expected)} more than that."
     if overall.kind == "some":
         strict = overall.strict_alpha
         assert strict is not None
@@ -155,7 +155,7 @@ def _comparison(overall: Verdict, data: ReportData) -> str:
     return f"{begin}{little}. Some rows may be abnormal all the same; the most abnormal come first below."
 
 
-def about(value: float) -> str:
+def _about(value: float) -> str:
     """Write an expected number: rounded, with decimals where it is small."""
     return count(round(value)) if value >= 10 else plain(value, 2)
 
@@ -173,7 +173,7 @@ def _levels(data: ReportData) -> list[dict[str, Any]]:
             {
                 "alpha": percent(alpha),
                 "n_alarms": count(n_alarms),
-                "expected": about(alpha * n_rows),
+                "expected": _about(alpha * n_rows),
                 "usual": f"{count(span.low)} to {count(span.high)}",
                 "ratio": ratio(n_alarms, alpha * n_rows),
                 "chosen": alpha == data.alarm_level,

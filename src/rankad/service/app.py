@@ -39,6 +39,9 @@ _MOST_EXPLAINED = 1_000
 # If all rows are normal, the number of alarms is within the usual range with this probability.
 _USUAL = 0.99
 
+# A client that was too slow gets another connection for its next try.
+_HEADERS = {401: {"www-authenticate": "Bearer"}, 408: {"connection": "close"}, 503: {"retry-after": "1"}}
+
 Handler = Callable[[Service, Request], Awaitable[Response]]
 
 
@@ -156,7 +159,7 @@ def _check_query(request: Request, *known: str) -> None:
 
 
 def _refusal(error: RequestError) -> Response:
-    headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(error.status, {})
+    headers = _HEADERS.get(error.status, {})
     body = {"error": {"code": error.code, "message": error.message}}
     return Response(msgspec.json.encode(body), error.status, headers, JSON)
 

@@ -120,13 +120,16 @@ class History:
         run.change("DELETE FROM rates WHERE minute < ?", (int(before // 60),))
         self._pruned = now
 
-    def summary(self, model: str) -> dict[str, Any]:
-        """Return what was promised of a model's requests, and what came: rows, alarms, expected alarms."""
+    def summary(self, model: str, since: float = 0.0) -> dict[str, Any]:
+        """Return what was promised of a model's requests, and what came: rows, alarms, expected alarms.
+
+        Those of the minute of the time `since`, and after it.
+        """
         with self._database.reading() as run:
             ((n, rows, alarms, expected),) = run.fetch(
                 "SELECT SUM(n_requests), SUM(n_rows), SUM(n_alarms), SUM(expected) FROM rates "
-                "WHERE model = ?",
-                (model,),
+                "WHERE model = ? AND minute >= ?",
+                (model, int(since // 60)),
             )
         return {
             "requests": int(n or 0),

@@ -19,7 +19,6 @@ from rankad.detectors.table import TableDetector
 from rankad.explanations.sentences import reason_text
 from rankad.io.output import open_output
 from rankad.report.contents import Alarm
-from rankad.report.page import about as expected_as
 from rankad.report.page import promised
 from rankad.report.verdicts import Pen, spoken
 from rankad.scoring.batches import AnswerColumns, Batch, ExplainedRow, Rows, explained
@@ -162,7 +161,6 @@ class Answers:
             "title": said.title,
             "kind": verdict.kind,
             "off": said.off,
-            "expected": expected_as(verdict.expected),
             "usual": None if verdict.kind == "unknown" else [count(each) for each in verdict.usual],
             "promise": promised(bound),
         }

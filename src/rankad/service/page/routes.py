@@ -42,8 +42,6 @@ __all__ = ["Host", "Page"]
 
 _log = logging.getLogger("rankad.service")
 _MOST_ROWS_ASKED = 20
-# In the picture of the history.
-_STRETCHES = 30
 
 
 class Host(Protocol):
@@ -118,7 +116,6 @@ class Page:
             ("/page/answers/{id}/reasons", self._reasons, "read"),
             ("/page/answers/{id}/places", self._places, "read"),
             ("/page/answers/{id}/region", self._region, "read"),
-            ("/page/models/{name}/course", self._course, "read"),
         ]
         changing: list[tuple[str, Answer, str]] = [
             ("/page/tables", self._upload, "read"),
@@ -290,12 +287,6 @@ class Page:
         except (KeyError, ValueError):
             raise RequestError(422, "window", "x, y, row and a window of four numbers are needed") from None
         return as_json(await self._with(request, lambda answers: pictures.region(answers, x, y, row, window)))
-
-    async def _course(self, host: Host, request: Request) -> Response:
-        name = host.models.get(request.path_params["name"]).name
-        if host.history is None:
-            raise RequestError(409, "no_history", "the service was started without a history")
-        return as_json(await anyio.to_thread.run_sync(host.history.over_time, name, _STRETCHES))
 
 
 class _ScoreRequest(msgspec.Struct, forbid_unknown_fields=True):

@@ -32,7 +32,7 @@ export async function showHistory(name) {
   document.querySelector('nav a[href="#history"]').hidden = !name;
   if (!name) return;
   const path = encodeURIComponent(name), told = await get(`models/${path}/history`, { alarms: LATEST });
-  const stretches = told.over_time ?? (await get(`page/models/${path}/course`));
+  const stretches = told.over_time;
   const rate = told.rows ? percent(told.alarm_rate, 2) : "–", asked = told.rows ? percent(told.rate_asked_for, 2) : "–";
   fill($("history-tiles"), tile("Realised", rate, `${counted(told.alarms, "alarm")} so far`, "strong"), tile("Promised", asked, `${figure(told.alarms_if_all_rows_were_normal, 2)} alarms if all rows were normal`), tile("Rows scored", count(told.rows), `in ${counted(told.requests, "request")}`));
   $("history-figure").hidden = !stretches.length;
