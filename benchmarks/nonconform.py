@@ -223,7 +223,8 @@ def page(
     lines = [
         "# Beside nonconform",
         "",
-        f"Written by `python -m benchmarks.nonconform`, with {theirs}.",
+        "Written by `python -m benchmarks.nonconform`, with",
+        f"{theirs}.",
         f"{n_sets} data sets, seeds 0 to {seeds - 1}, {seconds / 60:.0f} minutes of processor time.",
         "",
         "Half of the normal rows are known, 2,000 at most; half of these train, half calibrate. The tested",
@@ -292,10 +293,15 @@ def _set_by_set(found: Mapping[Key, Mapping[str, Floats]]) -> list[str]:
         f"| | {' | '.join(['rankad, default', *names])} |",
         f"|---|{'---|' * (1 + len(names))}",
     ]
+    behind = []
     for which in found["rankad, default", "bh", rate]:
         means = [found[name, "bh", rate][which].mean(axis=0) for name in ("rankad, default", *names)]
         lines.append(f"| {which} | {' | '.join(f'{power:.2f} ({false:.2f})' for false, power in means)} |")
-    return lines
+        powers = [round(float(power), 2) for _, power in means]
+        if powers[0] < max(powers):
+            behind.append(f"{which} ({powers[0]:.2f} beside {max(powers):.2f})")
+    few = ", ".join(behind) or "no set"
+    return [*lines, "", f"`rankad, default` finds fewer than the best of the others on {few}."]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
