@@ -33,6 +33,12 @@ class ServiceError(RuntimeError):
         Of the HTTP response.
     code : str
         What went wrong, in one word.
+
+    Examples
+    --------
+    >>> error = ServiceError(404, "no_model", "there is no model 'x'")
+    >>> print(error, error.status, error.code)
+    there is no model 'x' (status 404, no_model) 404 no_model
     """
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -157,6 +163,11 @@ class Client(_Client):
     >>> client = Client("http://127.0.0.1:8000", "pump")  # doctest: +SKIP
     >>> client.predict({"flow": [5.1, 60.0], "mode": ["eco", "eco"]})  # doctest: +SKIP
     array([ 1, -1])
+    >>> with Client("http://127.0.0.1:8000", "pump", alpha=0.1) as client:  # doctest: +SKIP
+    ...     client.p_values(frame), client.score_samples(frame)
+    ...     client.explain([{"flow": 60.0, "mode": "eco"}])
+    ...     client.card()["alpha"], client.history()["alarms"]
+    ...     client.close()  # or leave the block
     """
 
     def card(self) -> dict[str, Any]:
@@ -229,7 +240,11 @@ class AsyncClient(_Client):
     --------
     >>> async def alarms(table):
     ...     async with AsyncClient("http://127.0.0.1:8000", "pump", alpha=0.01) as client:
-    ...         return await client.predict(table)
+    ...         if (await client.card())["columns"]:
+    ...             print(await client.history(), await client.explain(table.to_dicts()))
+    ...         scores = await client.score_samples(table), await client.p_values(table)
+    ...         await client.close()  # not needed at the end of the block
+    ...         return scores, await client.predict(table)
     """
 
     async def card(self) -> dict[str, Any]:

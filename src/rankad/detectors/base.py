@@ -19,13 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_unit
 from rankad._base.rows import is_plain, validate_rows
+from rankad.detectors.guarantees import Guarantees
 from rankad.detectors.signature import with_advice
-from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad.stages.calibration import Calibration
 from rankad.stages.copies import row_variates
 
 if TYPE_CHECKING:
-    from rankad.certificates.certificate import Certificate
-    from rankad.level_sets.level_set import LevelSet
     from rankad.report.making import Report
 
 __all__ = ["CalibratedDetector"]
@@ -33,7 +32,7 @@ __all__ = ["CalibratedDetector"]
 T = TypeVar("T")
 
 
-class CalibratedDetector(OutlierMixin, BaseEstimator):
+class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
     """A scorer with the scores of normal rows to compare with; higher scores are more normal.
 
     Subclasses call `_compare_with` in `fit` and implement `_score`.
@@ -53,7 +52,9 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     >>> fresh = np.random.default_rng(0).uniform(0.0, 18.0, size=(999, 1))
     >>> detector.calibrate(fresh).smoothed_p_values(rows).round(1)
     array([0.5, 0. ])
-    >>> detector.certificate().range(0.1), round(detector.false_alarm_bound().bound, 3)
+    >>> detector.update(fresh[:500]).calibration_.scores.size
+    1499
+    >>> detector.calibrate(fresh).certificate().range(0.1), round(detector.false_alarm_bound().bound, 3)
     (RateRange(alpha=0.1, low=0.082..., high=0.119...), 0.116)
     >>> detector.level_set(0.1).contains(rows), type(detector.report(rows)).__name__
     (array([ True, False]), 'Report')
@@ -61,8 +62,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     ...     detector.save(f"{folder}/model.rankad")
     """
 
-    alpha: float
-    calibration_: Calibration
     # Whether calibration scores are those of fresh rows (`calibrate`).
     recalibrated_: bool
     # What to do instead of passing parameters that other detectors have.
@@ -271,69 +270,6 @@ class CalibratedDetector(OutlierMixin, BaseEstimator):
     def _compare_with(self, calibration: Calibration, *, fresh: bool) -> None:
         """Set the calibration scores, of the rows fitted on or of fresh ones."""
         self.calibration_, self.recalibrated_ = calibration, fresh
-
-    def false_alarm_bound(self, alpha: float | None = None, delta: float = 0.05) -> FalseAlarmBound:
-        """Return what is promised about the realised false-alarm rate.
-
-        Parameters
-        ----------
-        alpha : float, optional
-            The false-alarm rate asked for; the detector's own by default.
-        delta : float
-            The probability, over samples of normal rows, with which the bound may fail.
-
-        Returns
-        -------
-        FalseAlarmBound
-            The bound, whether a theorem covers it, and which.
-        """
-        self._check_fitted()
-        level = check_unit("alpha", self.alpha if alpha is None else alpha)
-        return self._bound(level, check_unit("delta", delta))
-
-    def certificate(self, delta: float = 0.05, *, contamination: float = 0.0) -> Certificate:
-        """Return the realised false-alarm rates that are compatible with the calibration, at every alpha.
-
-        Parameters
-        ----------
-        delta : float
-            The probability, over calibration samples, with which a promise may fail.
-        contamination : float
-            The share of calibration rows that may be anomalies.
-
-        Returns
-        -------
-        Certificate
-            ``print`` shows it; `range`, `simultaneous`, `upper` and `alpha_for` are its numbers.
-        """
-        from rankad.certificates.certificate import certificate_of
-
-        self._check_fitted()
-        return certificate_of(self, check_unit("delta", delta), contamination)
-
-    def level_set(self, alpha: float | None = None, rows: Any = None) -> LevelSet:
-        """Return the region of rows that are no alarms at alpha, as an object.
-
-        Parameters
-        ----------
-        alpha : float, optional
-            The detector's own by default.
-        rows : array-like of shape (n, d), optional
-            Normal rows, for where to look for the set; by default those that the detector keeps.
-
-        Returns
-        -------
-        LevelSet
-            With `contains`, `volume`, `sample`, `project` and, in two columns, `boundary`.
-        """
-        from rankad.level_sets.level_set import LevelSet, kept_rows
-
-        self._check_fitted()
-        known = kept_rows(self) if rows is None else validate_rows(self, rows, reset=False)
-        return LevelSet(self, self.alpha if alpha is None else alpha, known)
-
-    def _bound(self, alpha: float, delta: float) -> FalseAlarmBound:
-        return beta_bound(self.calibration_, alpha, delta)
 
     def _warn_if_silent(self, stacklevel: int = 3) -> None:
         """Warn when there are too few normal rows for any alarm at alpha."""

@@ -99,8 +99,8 @@ class TableDetector(CalibratedDetector):
     >>> detector.p_values({"size": 0.1, "color": "red"}) > detector.alpha
     array([ True])
 
-    >>> detector.explain(new)[1].reasons[0].column, detector.calibration_.kind
-    ('size', 'cross-fit')
+    >>> detector.explain(new)[1].reasons[0].column, detector.calibration_.kind, detector.recalibrated_
+    ('size', 'cross-fit', False)
     >>> TableDetector.of_parts(detector.encoder_, detector.detector_).get_params()["min_count"]
     5
 
@@ -300,8 +300,9 @@ class TableDetector(CalibratedDetector):
 
     def _check_fitted(self) -> None:
         if "detector_" not in self.__dict__:
-            name = type(self).__name__
-            raise NotFittedError(f"{name} is not fitted yet: call fit with a table of normal rows first.")
+            raise NotFittedError(
+                "TableDetector is not fitted yet: call fit with a table of normal rows first."
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return "detector_" in self.__dict__

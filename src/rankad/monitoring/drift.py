@@ -120,7 +120,7 @@ class DriftMonitor:
     >>> monitor.update(rng.integers(1, 301, size=100) / 1000)[0]
     DriftAlarm(row=51..., since=50..., by='run')
     >>> monitor = DriftMonitor.from_json(monitor.to_json())
-    >>> monitor.n_rows, monitor.is_drifted(), monitor.cusum, monitor.evidence
+    >>> monitor.n_rows, monitor.is_drifted(), monitor.run_evidence, monitor.evidence
     (600, True, 1.0, 1.0)
 
     For the p-values of a detector:
