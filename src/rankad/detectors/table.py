@@ -392,11 +392,7 @@ def _leave_one_out(
     """
     scores = detector.calibration_.scores.copy()
     if learned.regrouped:
-        changed = np.unique(np.concatenate([regrouped.rows for regrouped in learned.regrouped]))
-        encoded = rows[changed]
-        for regrouped in learned.regrouped:
-            at = np.searchsorted(changed, regrouped.rows)
-            encoded[at, regrouped.first : regrouped.first + regrouped.as_rare.size] = regrouped.as_rare
+        changed, encoded = learned.left_out(rows)
         new_scores = np.full(len(rows), np.nan)
         new_scores[changed] = detector.score_samples(encoded)
         scores = np.where(np.isnan(new_scores[calibrating]), scores, new_scores[calibrating])

@@ -47,6 +47,15 @@ class LearnedEncoder(NamedTuple):
     singleton_columns: tuple[str, ...]  # columns in which rows would be strange, the most rows first
     warnings: tuple[str, ...]  # about rows that are likely no data, and unused markers
 
+    def left_out(self, rows: Floats) -> tuple[Ints, Floats]:
+        """Return which encoded rows would be encoded differently had they been left out, and how."""
+        changed = np.unique(np.concatenate([regrouped.rows for regrouped in self.regrouped]))
+        encoded = rows[changed]
+        for regrouped in self.regrouped:
+            at = np.searchsorted(changed, regrouped.rows)
+            encoded[at, regrouped.first : regrouped.first + regrouped.as_rare.size] = regrouped.as_rare
+        return changed, encoded
+
 
 def learn_encoder(frame: Any, options: ColumnOptions, *, min_count: int) -> LearnedEncoder:
     """Learn an encoder from nominal rows: see `TableEncoder.fit`."""
