@@ -428,6 +428,13 @@ def test_metrics_and_request_ids(service):
     assert 'rankad_alarms_total{model="pump"} 1.0' in text
 
 
+def test_a_path_cannot_forge_a_line_of_the_log(service, caplog):
+    with caplog.at_level("DEBUG", "rankad.service"):
+        service.get("/models/x%0Aforged", headers={"x-request-id": "id"})
+    (line,) = [record.getMessage() for record in caplog.records if "forged" in record.getMessage()]
+    assert line.startswith("id GET /models/x%0Aforged 404 ")
+
+
 def test_the_open_inference_protocol(service, folder, new):
     assert service.get("/v2/health/ready").json() == {"ready": True}
     assert service.get("/v2").json()["name"] == "rankad"

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import anyio
 import msgspec
@@ -108,9 +108,15 @@ def _route(
         response.headers.setdefault("x-content-type-options", "nosniff")
         service.requests.labels(path, str(response.status_code)).inc()
         service.seconds.labels(path).observe(seconds)
-        _log.debug(
-            "%s %s %s %.1f ms %s", request.method, path, response.status_code, 1e3 * seconds, request_id
-        )
+        if _log.isEnabledFor(logging.DEBUG):
+            fields = {
+                "request": request_id,
+                "method": request.method,
+                "path": quote(request.scope["path"]),
+                "status": response.status_code,
+                "ms": round(1e3 * seconds, 1),
+            }
+            _log.debug("%s", " ".join(map(str, fields.values())), extra={"fields": fields})
         return response
 
     return Route(path, answer, methods=[method])
