@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import anyio
 import msgspec
+import numpy as np
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -215,8 +216,9 @@ async def _score(service: Service, request: Request) -> Response:
     kind = media_type(request.headers.get("content-type"), JSON)
     accept = media_type(request.headers.get("accept"), kind)
     batch = await service.rows_of(await service.body(request), kind, service.settings.most_rows)
-    if isinstance(batch.columns, list) and batch.n_rows == 1:
-        scored = await service.together.score(model, batch.columns[0])
+    if batch.n_rows == 1 and isinstance(batch.columns, (list, np.ndarray)):
+        row = batch.columns[0] if isinstance(batch.columns, list) else batch.columns
+        scored = await service.together.score(model, row)
         answers = decide(scored, model.detector.alpha if alpha is None else alpha, fdr)
     else:
         small = batch.n_rows <= INLINE_ROWS
