@@ -2,7 +2,9 @@
 
 import asyncio
 import inspect
+import json
 import shutil
+import ssl
 import subprocess
 
 import httpx2 as httpx
@@ -95,7 +97,7 @@ def test_refusals_have_the_words_of_the_service(client_of, url):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-def test_it_speaks_tls_with_a_certificate_of_ones_own(folder, tmp_path):
+def test_tls_with_a_certificate_of_ones_own_and_a_log_of_json(folder, tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subprocess.run(
         [
@@ -106,16 +108,24 @@ def test_it_speaks_tls_with_a_certificate_of_ones_own(folder, tmp_path):
         check=True,
         capture_output=True,
     )
+    trusted = ssl.create_default_context(cafile=certificate)
     tls = "--tls-certificate", certificate, "--tls-key", key
-    service = Running(folder / "plain.rankad", "--history", "none", *tls)
+    service = Running(folder / "plain.rankad", "--history", "none", *tls, "--log-json", "--log-requests")
     try:
         assert service.url.startswith("https://")
         with Client(service.url, "plain", certificate=str(certificate)) as client:
             assert client.card()["name"] == "plain"
         with Client(service.url, "plain", retries=0) as client, pytest.raises(httpx.ConnectError):
             client.card()
+        httpx.get(f"{service.url}/models/none", headers={"x-request-id": 'x"1'}, verify=trusted)
+        service.wait_for("/models/none")
     finally:
         service.kill_all()
+    # The log is JSON from the first line of the server on, and quotes are no way out of it.
+    begin = next(at for at, line in enumerate(service.log) if line.startswith("{"))
+    lines = [json.loads(line) for line in service.log[begin:]]
+    (asked,) = [line for line in lines if line.get("path") == "/models/none"]
+    assert (asked["request"], asked["status"], asked["method"]) == ('x"1', 404, "GET")
 
 
 def test_the_two_clients_have_the_same_methods():

@@ -18,6 +18,7 @@ import pytest
 from cli_cases import call
 from rankad import TableDetector, load
 from rankad.service.app import make_app
+from rankad.service.errors import RequestError
 from rankad.service.keys import KeyFile
 from rankad.service.settings import Settings
 from service_cases import TestClient, make_models, quick, table_of
@@ -133,6 +134,29 @@ def test_single_rows_that_arrive_together_have_the_answers_they_have_alone(setti
     del rows[3]
     alone = [load(folder / "pump.rankad").score_samples([row]).tolist() for row in rows]
     assert [answer["score"].tolist() for answer in answers] == alone
+
+
+def test_single_rows_of_arrays_that_arrive_together_have_the_answers_they_have_alone(settings, folder):
+    import asyncio
+
+    from rankad.service.models import ModelStore
+    from rankad.service.together import Together
+
+    model, detector = ModelStore(settings.models).get("plain"), load(folder / "plain.rankad")
+    rows = list(np.random.default_rng(4).normal(size=(12, 1, 2)))
+    # Among them one of other columns and one that cannot be scored.
+    rows[3], rows[5] = np.zeros((1, 3)), np.array([[np.nan, 0.0]])
+
+    async def together():
+        pool = Together()
+        return await asyncio.gather(*(pool.score(model, row) for row in rows), return_exceptions=True)
+
+    answers = asyncio.run(together())
+    for row, answer in zip(rows, answers, strict=True):
+        if row.shape == (1, 2) and np.isfinite(row).all():
+            assert answer["score"].tolist() == detector.score_samples(row).tolist()
+        else:
+            assert isinstance(answer, RequestError)
 
 
 REFUSED = {
@@ -431,6 +455,13 @@ def test_metrics_and_request_ids(service):
     text = service.get("/metrics").text
     assert 'rankad_rows_total{model="pump"} 1.0' in text
     assert 'rankad_alarms_total{model="pump"} 1.0' in text
+
+
+def test_a_path_cannot_forge_a_line_of_the_log(service, caplog):
+    with caplog.at_level("DEBUG", "rankad.service"):
+        service.get("/models/x%0Aforged", headers={"x-request-id": "id"})
+    (line,) = [record.getMessage() for record in caplog.records if "forged" in record.getMessage()]
+    assert line.startswith("id GET /models/x%0Aforged 404 ")
 
 
 def test_the_open_inference_protocol(service, folder, new):

@@ -38,6 +38,7 @@ def serve(
         1, "--workers N", "Processes that answer; they share the memory of the models.", min=1, max=64
     ),
     log_requests: bool = opt.option(False, "--log-requests", "Log every request."),
+    log_json: bool = opt.option(False, "--log-json", "Log lines of JSON."),
     table: list[Path] | None = opt.option(
         None, "--table FILE", "Table that the page offers, beside those that are uploaded; may be repeated."
     ),
@@ -86,14 +87,15 @@ def serve(
     with metrics_of_all() if workers > 1 else contextlib.nullcontext():
         try:
             from rankad.service.app import make_app
+            from rankad.service.logs import log_config
             from rankad.service.protocol import PatientProtocol
         except ImportError as error:
             raise _extra_missing(error) from error
         options: dict[str, Any] = {
             "host": host,
             "port": port,
-            "log_level": "debug" if log_requests else "info",
-            "access_log": log_requests,
+            "log_config": log_config(as_json=log_json, requests=log_requests),
+            "access_log": False,
             "server_header": False,
             "http": PatientProtocol,
             "ws": "none",

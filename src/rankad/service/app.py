@@ -7,10 +7,11 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import anyio
 import msgspec
+import numpy as np
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -109,9 +110,15 @@ def _route(
         response.headers.setdefault("x-content-type-options", "nosniff")
         service.requests.labels(path, str(response.status_code)).inc()
         service.seconds.labels(path).observe(seconds)
-        _log.debug(
-            "%s %s %s %.1f ms %s", request.method, path, response.status_code, 1e3 * seconds, request_id
-        )
+        if _log.isEnabledFor(logging.DEBUG):
+            fields = {
+                "request": request_id,
+                "method": request.method,
+                "path": quote(request.scope["path"]),
+                "status": response.status_code,
+                "ms": round(1e3 * seconds, 1),
+            }
+            _log.debug("%s", " ".join(map(str, fields.values())), extra={"fields": fields})
         return response
 
     return Route(path, answer, methods=[method])
@@ -210,8 +217,9 @@ async def _score(service: Service, request: Request) -> Response:
     kind = media_type(request.headers.get("content-type"), JSON)
     accept = media_type(request.headers.get("accept"), kind)
     batch = await service.rows_of(await service.body(request), kind, service.settings.most_rows)
-    if isinstance(batch.columns, list) and batch.n_rows == 1:
-        scored = await service.together.score(model, batch.columns[0])
+    if batch.n_rows == 1 and isinstance(batch.columns, (list, np.ndarray)):
+        row = batch.columns[0] if isinstance(batch.columns, list) else batch.columns
+        scored = await service.together.score(model, row)
         answers = decide(scored, model.detector.alpha if alpha is None else alpha, fdr)
     else:
         small = batch.n_rows <= INLINE_ROWS

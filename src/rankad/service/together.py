@@ -16,7 +16,7 @@ __all__ = ["Together"]
 
 
 class _Waiting(NamedTuple):
-    row: dict[str, Any]
+    row: Any
     answer: asyncio.Future[dict[str, Any]]
 
 
@@ -32,13 +32,14 @@ class Together:
         # By model and by what the row looks like.
         self._groups: dict[tuple[Any, ...], tuple[ServedModel, list[_Waiting]]] = {}
 
-    async def score(self, model: ServedModel, row: dict[str, Any]) -> dict[str, Any]:
-        """Return p_value and score of a row, as arrays of one number."""
+    async def score(self, model: ServedModel, row: Any) -> dict[str, Any]:
+        """Return p_value and score of a row, a dict of cells or an array of shape (1, d)."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[dict[str, Any]] = loop.create_future()
         if not self._groups:
             loop.call_soon(self._flush)
-        key = (id(model), *((name, kind_of(cell)) for name, cell in sorted(row.items())))
+        looks = row.shape if isinstance(row, np.ndarray) else _kinds(row)
+        key = (id(model), *looks)
         self._groups.setdefault(key, (model, []))[1].append(_Waiting(row, answer))
         return await answer
 
@@ -48,9 +49,17 @@ class Together:
             _score(model, waiting)
 
 
+def _kinds(row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, kind_of(cell)) for name, cell in sorted(row.items()))
+
+
+def _joined(rows: list[Any]) -> Any:
+    return np.concatenate(rows) if isinstance(rows[0], np.ndarray) else rows
+
+
 def _score(model: ServedModel, waiting: list[_Waiting]) -> None:
     try:
-        scored = score_batch(model.detector, [each.row for each in waiting])
+        scored = score_batch(model.detector, _joined([each.row for each in waiting]))
     except (ValueError, TypeError) as error:
         if len(waiting) > 1:
             for each in waiting:
