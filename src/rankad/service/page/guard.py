@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from rankad.service.errors import RequestError
 
-__all__ = ["HEADERS", "MARK", "check_host", "check_same_origin"]
+__all__ = ["HEADERS", "MARK", "check_same_origin"]
 
 # Sent with every request that changes something. Another site cannot set it without being allowed to first.
 MARK = "x-rankad-page"
@@ -42,21 +41,4 @@ def check_same_origin(headers: Mapping[str, str]) -> None:
     if other or headers.get(MARK) is None:
         raise RequestError(
             403, "cross_site", f"only the page of this service may do that; it sends the header {MARK}: 1"
-        )
-
-
-def check_host(headers: Mapping[str, str]) -> None:
-    """Refuse a name that is not this machine's own, for a service without keys.
-
-    A hostile site can let its own name point to 127.0.0.1; a browser would then take the service for a
-    part of that site.
-    """
-    try:
-        name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
-        known = name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        known = False
-    if not known:
-        raise RequestError(
-            403, "host", "without keys the page is for this machine alone; open it as http://127.0.0.1:PORT"
         )

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rankad.service.errors import RequestError
-from rankad.service.page.guard import HEADERS, check_host, check_same_origin
+from rankad.service.page.guard import HEADERS, check_same_origin
 from rankad.service.scoring import rate_of
 
 __all__ = [
@@ -55,15 +55,12 @@ def with_headers(answer: Answer) -> Answer:
     return answered
 
 
-def guarded(answer: Answer, *, keyless: bool, changes: bool = False) -> Answer:
-    """Return what answers after it is checked who asks: see `rankad.service.page.guard`."""
+def guarded(answer: Answer) -> Answer:
+    """Return what answers to the page alone, since it changes something."""
 
     async def checked(host: Any, request: Request) -> Response:
-        if keyless:
-            check_host(request.headers)
-        if changes:
-            check_same_origin(request.headers)
-        return await with_headers(answer)(host, request)
+        check_same_origin(request.headers)
+        return await answer(host, request)
 
     return checked
 

@@ -124,10 +124,9 @@ class Page:
             ("/page/fits", self._fit, owner),
             ("/page/fits/{id}/cancel", self._cancel, owner),
         ]
-        checked = partial(guarded, keyless=self._host.keys is None)
-        made += [route(self._host, path, checked(what), role=role) for path, what, role in asked]
+        made += [route(self._host, path, with_headers(what), role=role) for path, what, role in asked]
         for path, what, role in changing:
-            made.append(route(self._host, path, checked(what, changes=True), method="POST", role=role))
+            made.append(route(self._host, path, guarded(with_headers(what)), method="POST", role=role))
         return made
 
     def sweep(self) -> None:
