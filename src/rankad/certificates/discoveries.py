@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Bools, Floats
-from rankad._base.checks import check_unit
+from rankad._base.checks import check_p_values, check_unit
 
 __all__ = ["FalseAlarmCount", "FalseAlarmCounter", "checked_p_values", "normal_share", "storey"]
 
@@ -151,6 +151,13 @@ class FalseAlarmCounter:
         given = np.asarray(rows)
         # Of repeated positions each counts once.
         chosen = given if given.dtype == bool else np.unique(given.astype(np.int64))
+        m = self.p_values.size
+        inside = given.shape == (m,) if given.dtype == bool else bool(((chosen >= -m) & (chosen < m)).all())
+        if not inside:
+            raise ValueError(
+                f"rows must be a mask of {m} values or positions from 0 to {m - 1}, one for each p-value; "
+                f"got {given!r}."
+            )
         picked = np.sort(self.p_values[chosen])
         n = picked.size
         if not n:
@@ -172,9 +179,10 @@ class FalseAlarmCounter:
 def checked_p_values(p_values: ArrayLike) -> Floats:
     """Return p-values as an array of one dimension, or raise where they are none."""
     values = np.asarray(p_values, dtype=np.float64)
-    if values.ndim != 1 or not bool(((values >= 0) & (values <= 1)).all()):
+    if values.ndim != 1:
         raise ValueError(
-            "p_values must be a one-dimensional array of numbers between 0 and 1; pass what a detector's "
-            "p_values() returns."
+            f"p_values must be a one-dimensional array, got one of shape {values.shape}; pass what a "
+            f"detector's p_values() returns."
         )
+    check_p_values(values)
     return values
