@@ -120,7 +120,10 @@ def test_what_does_not_fit_the_state_is_refused(detector, table, tmp_path):
     with pytest.raises(TableError, match="state of another model"):
         Watcher(detector, "new", tmp_path / "state.json", tmp_path / "events.jsonl")
     (tmp_path / "state.json").write_text("{}")
-    with pytest.raises(TableError, match="not the state of rankad watch"):
+    with pytest.raises(
+        TableError,
+        match=r"not the state of rankad watch \(it has no 'version'\)\. Start over",
+    ):
         watcher(detector, tmp_path)
 
 

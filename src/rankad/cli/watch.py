@@ -62,6 +62,7 @@ def watch(
     from rankad.detectors.table import TableDetector
     from rankad.io.errors import TableError
     from rankad.modelfile import load
+    from rankad.scoring.loading import check_there
     from rankad.scoring.watching import Watcher, watching_alone
 
     if is_stream(table):
@@ -72,6 +73,7 @@ def watch(
     stream: IO[bytes] | None = getattr(sys.stdin, "buffer", None)
     if table == "-" and stream is None:
         raise TableError("standard input is closed; send a table through a pipe, or give a file.")
+    check_there(model)
     detector = load(model)
     if not isinstance(detector, TableDetector):
         raise TableError(

@@ -229,7 +229,7 @@ class TableDetector(CalibratedDetector):
         if table.height < detector._least_rows:
             raise ValueError(
                 f"{type(detector).__name__} needs {detector._least_rows} rows or more to learn from, but the "
-                f"table has {table.height}."
+                f"table has {table.height}. Fit on more normal rows."
             )
         options = ColumnOptions(**{name: getattr(self, name) for name in ColumnOptions._fields})
         learned = learn_encoder(X if isinstance(X, Untyped) else table, options, min_count=self.min_count)
