@@ -63,12 +63,11 @@ def storey(
     """Return True for the alarms of which a share of at most q is expected to be false.
 
     The rule of Benjamini and Hochberg with q divided by an estimate of the share of normal rows, so that it
-    finds more where many rows are anomalies. With few anomalies, their own rule
-    (`scipy.stats.false_discovery_control`) is as good and needs less: this one holds for independent p-values
-    (Storey, Taylor, Siegmund 2004), and for p-values that share calibration rows which had no part in
-    training if `threshold` is one of the values they can take (Marandon, Lei, Mary, Roquain 2024), which
-    `n_calibration` takes care of. For cross-fitted p-values
-    nothing is proven.
+    finds more where many rows are anomalies. With few anomalies their own rule
+    (`scipy.stats.false_discovery_control`) is as good, and holds more widely. This one holds for independent
+    p-values (Storey, Taylor, Siegmund 2004). It also holds for p-values that share calibration rows, if these
+    had no part in training and `threshold` is a value that the p-values can take (Marandon, Lei, Mary,
+    Roquain 2024); give `n_calibration` for that. For cross-fitted p-values nothing is proven.
 
     Parameters
     ----------
