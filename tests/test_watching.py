@@ -141,6 +141,15 @@ def test_the_command_goes_on_where_it_was(capsys, detector, table, tmp_path):
     assert json.loads(call(capsys, *given, "--json").out)["drift"] == []
 
 
+def test_a_table_without_a_column_is_named(capsys, detector, tmp_path):
+    table, model = tmp_path / "t.csv", tmp_path / "m.rankad"
+    table.write_text("mode,other\nlow,1\n")
+    detector.save(model)
+    ended = call(capsys, "watch", table, "-m", model, "-s", tmp_path / "s", "-o", tmp_path / "o")
+    assert ended.status == 1
+    assert f"{table}: the table lacks 'flow', 'load', which the detector was fitted with" in ended.err
+
+
 def test_a_second_run_on_one_state_is_refused(capsys, detector, table, tmp_path):
     model, path = tmp_path / "m.rankad", tmp_path / "t.csv"
     detector.save(model)

@@ -62,6 +62,7 @@ def watch(
     from rankad.detectors.table import TableDetector
     from rankad.io.errors import TableError
     from rankad.modelfile import load
+    from rankad.scoring.batches import of_table
     from rankad.scoring.loading import check_there
     from rankad.scoring.watching import Watcher, watching_alone
 
@@ -92,7 +93,8 @@ def watch(
             run_length=run_length,
         )
         while True:
-            found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
+            with of_table("standard input" if table == "-" else table):
+                found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
             raised += found
             if not quiet and not as_json:
                 _print_drift(found)
