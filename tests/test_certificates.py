@@ -196,3 +196,17 @@ def test_an_in_sample_calibration_has_no_certificate(quick_rankad):
     detector = quick_rankad(calibration="in-sample").fit(np.random.default_rng(0).normal(size=(60, 2)))
     with pytest.raises(ValueError, match="in-sample calibration has no certificate"):
         detector.certificate()
+
+
+@pytest.mark.parametrize("n", [0, -3, 2.5])
+def test_conditional_p_values_need_calibration_rows(n):
+    with pytest.raises(ValueError, match=f"n must be the number of calibration rows, .* got {n}; it is"):
+        conditional_p_values([0.5], n)
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 2.0, np.nan])
+def test_only_p_values_are_made_conditional(wrong):
+    certificate = KLPE().fit(np.random.default_rng(0).normal(size=(100, 2))).certificate()
+    for make in (certificate.p_values, lambda p: conditional_p_values(p, 100)):
+        with pytest.raises(ValueError, match=f"p_values must be numbers from 0 to 1, got {wrong:g}"):
+            make([0.5, wrong])

@@ -18,6 +18,7 @@ from rankad.fitting import sizes
 from rankad.io.table_files import open_table
 from rankad.modelfile import read_card
 from rankad.report.making import Views
+from rankad.service.keys import KeyFile
 from rankad.tables import Untyped
 
 
@@ -576,3 +577,44 @@ def test_models_of_density_detectors_score_and_say_what_they_cannot(capsys, tmp_
     said = call(capsys, "calibrate", normal, "--model", tmp_path / "model", "--out", tmp_path / "model")
     assert said.status == 0, said.err
     assert load(tmp_path / "model").calibration_.kind == "split"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--alpha", "abc"], "'--alpha' / '-a': it must be a valid number, got 'abc'. See rankad fit --help"),
+        (
+            ["--seed", "-1"],
+            "'--seed': it must be greater than or equal to 0, got '-1'. See rankad fit --help",
+        ),
+        (["--jobs", "x"], "'--jobs' / '-j': it must be a valid integer, got 'x'. See rankad fit --help"),
+        (["--missing"], "Option '--missing' requires an argument. See rankad fit --help"),
+    ],
+)
+def test_wrong_values_of_options_are_shown(capsys, given, said):
+    ended = call(capsys, "fit", "t.csv", "--model", "m.rankad", *given)
+    assert ended.status == 2
+    assert ended.err.endswith(f"{said}\n")
+
+
+@pytest.mark.parametrize("command", ["inspect", "score", "watch"])
+def test_a_model_that_is_not_there_says_how_to_make_it(capsys, files, tmp_path, command):
+    absent = tmp_path / "absent.rankad"
+    given = {
+        "inspect": [absent],
+        "score": [files.new, "--model", absent],
+        "watch": [files.new, "--model", absent, "--state", tmp_path / "s", "--out", tmp_path / "o"],
+    }
+    ended = call(capsys, command, *given[command])
+    assert ended.status == 1
+    assert ended.err.endswith(
+        f"There is no model file {absent}; make one with rankad fit TABLE --model {absent}\n"
+    )
+
+
+def test_a_file_of_keys_that_is_not_there_says_how_to_make_it(tmp_path):
+    absent = tmp_path / "keys"
+    with pytest.raises(
+        ValueError, match=f"no file of keys {absent}; make it with rankad serve --new-key NAME"
+    ):
+        KeyFile(absent)

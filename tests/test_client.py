@@ -174,6 +174,23 @@ def test_it_is_not_asked_for_ever(client_of, retries):
     assert len(asked) == retries + 1
 
 
+def test_a_service_that_is_not_there_is_named(client_of):
+    def handle(request):
+        raise httpx.ConnectError("connection refused")
+
+    transport = httpx.MockTransport(handle)
+    client = client_of("http://x:80/", "pump", retries=0, transport=transport)
+    said = r"no answer from http://x\S* \(connection refused\)\. Is rankad serve running there"
+    with client, pytest.raises(httpx.ConnectError, match=said):
+        client.card()
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_url_says_how_it_begins(kind):
+    with pytest.raises(ValueError, match=r"url must begin with http:// or https://, .*; got 'x:8000'"):
+        kind("x:8000", "pump")
+
+
 def test_what_is_wrong_is_not_asked_again(client_of):
     asked = []
 

@@ -309,10 +309,33 @@ def test_another_order_of_named_columns(build, nominal, frame):
 
 
 def test_too_few_rows(build, nominal):
-    with pytest.raises(ValueError, match=r"3 sample.*minimum of [48]"):
+    with pytest.raises(ValueError, match=r"3 sample.*minimum of [48] .* Fit on more normal rows\.$"):
         build().fit(nominal[:3])
     with pytest.raises(ValueError, match="0 sample"):
         build().fit(nominal[:0])
+
+
+def test_an_array_of_one_dimension_is_not_printed(build, nominal):
+    with pytest.raises(
+        ValueError, match=r"got 1D array instead, of shape \(300,\)\. .* one row is X=\[row\]"
+    ) as e:
+        build().fit(np.arange(300.0))
+    assert len(str(e.value)) < 200
+
+
+def test_complex_numbers_say_what_to_do(build, nominal):
+    with pytest.raises(
+        ValueError, match=r"Complex data not supported: .* np\.hstack\(\[X\.real, X\.imag\]\)"
+    ) as e:
+        build().fit(nominal + 1j)
+    assert len(str(e.value)) < 200
+
+
+def test_cells_of_text_are_shown_as_they_are(build):
+    with pytest.raises(
+        ValueError, match=r"column 0 \(with 'x'\), .* cannot be read as such \(text and dates are not"
+    ):
+        build().fit(np.array([["x", "1"]] * 20))
 
 
 def test_no_rows_to_judge(fit_nominal, nominal):

@@ -82,8 +82,23 @@ def test_rows_are_picked_by_a_mask_or_by_position_and_count_once():
     assert counter.bound([]) == (0, 0, 0, 0.0)
 
 
-@pytest.mark.parametrize("wrong", [[0.5, 1.2], [[0.5]], [np.nan]])
-def test_what_is_no_p_value_is_refused(wrong):
+@pytest.mark.parametrize("rows", [[3], [-4], [True, False], [[True, False, True]]])
+def test_rows_that_there_are_not_are_refused(rows):
+    with pytest.raises(
+        ValueError, match=r"rows must be a mask of 3 values or positions from 0 to 2, .*; got "
+    ):
+        FalseAlarmCounter([0.001, 0.5, 0.001]).bound(rows)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([0.5, 1.2], r"numbers from 0 to 1, got 1\.2; pass"),
+        ([[0.5]], r"a one-dimensional array, got one of shape \(1, 1\); pass"),
+        ([np.nan], "numbers from 0 to 1, got nan; pass"),
+    ],
+)
+def test_what_is_no_p_value_is_refused(wrong, message):
     for make in (FalseAlarmCounter, normal_share, lambda p: storey(p, 0.1)):
-        with pytest.raises(ValueError, match="p_values must be a one-dimensional array"):
+        with pytest.raises(ValueError, match=f"p_values must be {message}"):
             make(wrong)

@@ -85,9 +85,17 @@ def test_they_draw_where_they_are_told_to_and_as():
     assert found.bars_[0].get_facecolor()[:3] == matplotlib.colors.to_rgb("green")
 
 
-@pytest.mark.parametrize("bad", [[], [0.0], [0.5, 1.5], [np.nan]])
-def test_what_are_no_p_values_is_an_error(bad):
-    with pytest.raises(ValueError, match=r"p_values must lie in \(0, 1\], at least one"):
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([], "at least one p-value, got none"),
+        ([0.0], "above 0 and at most 1, got 0"),
+        ([0.5, 1.5], "above 0 and at most 1, got 1.5"),
+        ([np.nan], "above 0 and at most 1, got nan"),
+    ],
+)
+def test_what_are_no_p_values_is_an_error(bad, message):
+    with pytest.raises(ValueError, match=f"p_values must .*{message}; pass"):
         PValueDisplay.from_predictions(bad)
     assert not plt.get_fignums()
 

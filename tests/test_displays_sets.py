@@ -48,7 +48,7 @@ def test_level_sets_are_drawn_in_two_columns(detector):
     with pytest.raises(ValueError, match="no set to draw"):
         LevelSetDisplay.from_estimator(detector, alphas=[1e-6])
     three = KLPE().fit(np.random.default_rng(0).normal(size=(50, 3)))
-    with pytest.raises(ValueError, match="drawn in two columns, got 3"):
+    with pytest.raises(ValueError, match=r"two columns only, and this one has 3\. Fit one on"):
         LevelSetDisplay.from_estimator(three, alphas=[0.5])
 
 
@@ -61,6 +61,8 @@ def test_mass_volume_curves_of_several_detectors(detector):
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert [label.split(" (")[0] for label in labels] == ["ours", "worse"]
     assert len(display.lines_) == 2
+    with pytest.raises(ValueError, match="There is no curve to draw: give at least one detector"):
+        MassVolumeDisplay.from_estimators({}, np.zeros((3, 2)))
 
 
 def test_drift_shows_the_evidence_and_alarms():

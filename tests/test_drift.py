@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.exceptions import NotFittedError
 
 from rankad import KLPE
 from rankad.monitoring.drift import _STRENGTHS, DriftMonitor
@@ -163,3 +164,14 @@ def test_wrong_parameters_are_refused(given, message):
 def test_what_is_no_state_is_refused(text):
     with pytest.raises(ValueError, match="not a saved DriftMonitor"):
         DriftMonitor.from_json(text)
+
+
+def test_a_state_that_is_refused_says_why():
+    with pytest.raises(ValueError, match=r"\(it has no 'version'\); give what to_json\(\) returned"):
+        DriftMonitor.from_json("{}")
+    with pytest.raises(ValueError, match="its version is 99, and this rankad reads"):
+        DriftMonitor.from_json('{"version": 99}')
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        DriftMonitor.for_detector(KLPE())
+    with pytest.raises(ValueError, match="p_values must be numbers from 0 to 1, got 2; pass what"):
+        DriftMonitor(100).update([0.5, 2.0])

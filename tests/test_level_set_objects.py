@@ -95,6 +95,8 @@ def test_sets_are_nested(detector):
     assert not sets[0].is_within(sets[1])
     with pytest.raises(ValueError, match="same detector"):
         sets[0].is_within(gaussian_set(2, 0.1))
+    with pytest.raises(ValueError, match="same detector, got KLPE"):
+        sets[0].is_within(KLPE())
 
 
 def test_the_set_of_a_detector_is_about_the_true_one(detector):
@@ -134,6 +136,18 @@ def test_a_set_that_is_the_whole_space_has_no_volume(detector):
 def test_boundaries_are_for_two_columns():
     with pytest.raises(ValueError, match="two columns"):
         gaussian_set(3, 0.1).boundary()
+
+
+@pytest.mark.parametrize("columns", [(0, 3), (-1, 0), (0, 1, 2), (0, 0.5), "ab"])
+def test_a_projection_is_on_two_columns_that_there_are(columns):
+    with pytest.raises(ValueError, match=r"columns must be two positions from 0 to 2, .*; got"):
+        gaussian_set(3, 0.1).project(columns)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5])
+def test_a_sample_has_at_least_one_point(n):
+    with pytest.raises(ValueError, match=f"n must be an integer >= 1, got {n}"):
+        gaussian_set(2, 0.1).sample(n)
 
 
 def test_the_mass_volume_curve_of_a_gaussian_is_known():

@@ -52,5 +52,7 @@ def test_wrong_parameters_and_states_are_refused():
         OnlineAlarms(0.1, 100, "saffron")
     with pytest.raises(ValueError, match="n_calibration must be an integer"):
         OnlineAlarms(0.1, 0)
-    with pytest.raises(ValueError, match="not a saved OnlineAlarms"):
+    with pytest.raises(
+        ValueError, match=r"not a saved OnlineAlarms \(it has no 'parameters'\); give what to_json"
+    ):
         OnlineAlarms.from_json("{}")

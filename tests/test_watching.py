@@ -120,7 +120,10 @@ def test_what_does_not_fit_the_state_is_refused(detector, table, tmp_path):
     with pytest.raises(TableError, match="state of another model"):
         Watcher(detector, "new", tmp_path / "state.json", tmp_path / "events.jsonl")
     (tmp_path / "state.json").write_text("{}")
-    with pytest.raises(TableError, match="not the state of rankad watch"):
+    with pytest.raises(
+        TableError,
+        match=r"not the state of rankad watch \(it has no 'version'\)\. Start over",
+    ):
         watcher(detector, tmp_path)
 
 
@@ -136,6 +139,15 @@ def test_the_command_goes_on_where_it_was(capsys, detector, table, tmp_path):
     assert (said.status, answer["rows"]) == (4, 500)
     assert answer["drift"][0]["row"] > 300
     assert json.loads(call(capsys, *given, "--json").out)["drift"] == []
+
+
+def test_a_table_without_a_column_is_named(capsys, detector, tmp_path):
+    table, model = tmp_path / "t.csv", tmp_path / "m.rankad"
+    table.write_text("mode,other\nlow,1\n")
+    detector.save(model)
+    ended = call(capsys, "watch", table, "-m", model, "-s", tmp_path / "s", "-o", tmp_path / "o")
+    assert ended.status == 1
+    assert f"{table}: the table lacks 'flow', 'load', which the detector was fitted with" in ended.err
 
 
 def test_a_second_run_on_one_state_is_refused(capsys, detector, table, tmp_path):

@@ -46,8 +46,16 @@ def test_false_alarms_are_kept_where_rows_have_shifted(estimated):
 
 
 def test_weights_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="one weight for each score"):
+    with pytest.raises(
+        ValueError, match=r"one weight for each score.* scores of shape \(1,\), weights of \(2,\)"
+    ):
         weighted_p_values([1.0], [1.0, 2.0], [1.0], [1.0])
-    with pytest.raises(ValueError, match="weights must be finite numbers of at least 0"):
+    with pytest.raises(ValueError, match=r"^weights must be finite numbers of at least 0, got -1"):
         weighted_p_values([1.0], [-1.0], [1.0], [1.0])
+    with pytest.raises(
+        ValueError, match=r"^calibration_weights must be finite numbers of at least 0, got nan"
+    ):
+        weighted_p_values([1.0], [1.0], [1.0], [np.nan])
+    with pytest.raises(ValueError, match=r"the same columns, got shapes \(5, 3\), \(5, 2\) and \(1, 3\)"):
+        shift_weights(np.ones((5, 3)), np.ones((5, 2)), np.ones((1, 3)))
     assert weighted_p_values([1.0], [0.0], [2.0], [0.0]) == 1.0

@@ -68,6 +68,10 @@ class _Client:
             raise ImportError(
                 f"a client needs the extra client ({error}): pip install 'rankad[client]'"
             ) from error
+        if not url.lower().startswith(("http://", "https://")):
+            raise ValueError(
+                f"url must begin with http:// or https://, as in http://127.0.0.1:8000; got {url!r}."
+            )
         if batch_rows < 1 or retries < 0:
             raise ValueError(f"batch_rows must be >= 1 and retries >= 0, got {batch_rows} and {retries}.")
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
@@ -124,6 +128,13 @@ class _Client:
         if names and len(names) != rows.shape[1]:
             raise ValueError(f"X must have the {len(names)} columns of the model, got {rows.shape[1]}.")
         return dict(zip(names or map(str, range(rows.shape[1])), rows.T, strict=True))
+
+    def _no_answer(self, error: Exception) -> Exception:
+        """Return an error with the address that could not be reached."""
+        return type(error)(
+            f"no answer from {self._http.base_url} ({error}). Is rankad serve running there, and is the url "
+            f"right?"
+        )
 
     def _wait_after(self, attempt: int, response: Any) -> float | None:
         """Return how long to wait before another try; None for an answer. Raise if there is to be none."""
@@ -218,9 +229,9 @@ class Client(_Client):
             response = None
             try:
                 response = self._http.request(method, path, **request)
-            except self._errors:
+            except self._errors as error:
                 if attempt == self._retries:
-                    raise
+                    raise self._no_answer(error) from error
             wait = self._wait_after(attempt, response)
             if wait is None:
                 return response
@@ -309,9 +320,9 @@ class AsyncClient(_Client):
             response = None
             try:
                 response = await self._http.request(method, path, **request)
-            except self._errors:
+            except self._errors as error:
                 if attempt == self._retries:
-                    raise
+                    raise self._no_answer(error) from error
             wait = self._wait_after(attempt, response)
             if wait is None:
                 return response

@@ -65,7 +65,7 @@ def _block(part: Any) -> Any:
 def _parts(X: Any) -> list[Any]:
     if isinstance(X, dask.array.Array):
         if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, got {X.ndim}.")
+            raise ValueError(f"X must be an array of rows and columns, got one of shape {X.shape}.")
         return list(X.rechunk({1: -1}).to_delayed().ravel())
     if isinstance(X, dask.dataframe.DataFrame):
         return list(X.to_delayed())
@@ -75,7 +75,20 @@ def _parts(X: Any) -> list[Any]:
     )
 
 
+def _check_frame(X: Any) -> None:
+    if not isinstance(X, dask.dataframe.DataFrame):
+        advice = "name its columns with dask.dataframe.from_dask_array(X, columns=[...])"
+        if not isinstance(X, dask.array.Array):
+            advice = "for a table in memory use rankad.TableDetector"
+        raise TypeError(f"X must be a Dask DataFrame, got {type(X).__name__}; {advice}.")
+
+
 def _layout(X: dask.dataframe.DataFrame, row_number: str | None) -> Layout:
+    names = [str(name) for name in X.columns]
+    if row_number is not None and row_number not in X.columns:
+        raise ValueError(
+            f"row_number must name a column of X, got {row_number!r}; it has {', '.join(map(repr, names))}."
+        )
     return Layout(tuple(str(name) for name in X.columns if name != row_number), number=row_number)
 
 
@@ -201,6 +214,7 @@ def score_frame(
     -------
     Dask DataFrame
     """
+    _check_frame(X)
     meta = X._meta.assign(**dict(zip(names, (0.0, 0.0, False), strict=True)))
     return X.map_partitions(_with_answers, _as_task(detector), tuple(names), meta=meta)
 
@@ -290,6 +304,7 @@ class TableDetector(_DaskDetector):
 
     def fit(self, X: dask.dataframe.DataFrame, y: Any = None, *, row_number: str | None = None) -> Self:
         """Fit on a table of normal rows; parameters are as for `RankAD.fit`."""
+        _check_frame(X)
         partitions = DaskPartitions(X, self.client_)
         self.detector_ = fit_table(self._detector, partitions, _layout(X, row_number))
         return self

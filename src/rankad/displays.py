@@ -314,8 +314,13 @@ def _name(column: Any) -> str:
 
 def _checked(p_values: ArrayLike) -> Floats:
     values = np.asarray(p_values, dtype=np.float64).reshape(-1)
-    if not values.size or not bool(((values > 0) & (values <= 1)).all()):
-        raise ValueError("p_values must lie in (0, 1], at least one; pass what detector.p_values returns.")
+    if not values.size:
+        raise ValueError("p_values must hold at least one p-value, got none; pass p-values of some rows.")
+    wrong = values[~((values > 0) & (values <= 1))]
+    if wrong.size:
+        raise ValueError(
+            f"p_values must be above 0 and at most 1, got {wrong[0]:g}; pass what detector.p_values returns."
+        )
     return values
 
 

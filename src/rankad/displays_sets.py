@@ -174,11 +174,17 @@ class LevelSetDisplay:
     def plot(self, ax: Any = None, *, n_grid: int = 200) -> Self:
         """Draw; see `from_estimator`."""
         if not self.level_sets:
-            raise ValueError("There is no set to draw: all alphas are below the smallest of the detector.")
+            raise ValueError(
+                "There is no set to draw: all alphas are below the smallest p-value of the detector. "
+                "Give a larger alpha, or fit on more rows."
+            )
         ax = _axes(ax, (5.5, 5.0))
         largest = min(self.level_sets, key=lambda one: one.threshold)
         if largest.rows.shape[1] != 2:
-            raise ValueError(f"Level sets are drawn in two columns, got {largest.rows.shape[1]}.")
+            raise ValueError(
+                f"Level sets can be drawn for a detector of two columns only, and this one has "
+                f"{largest.rows.shape[1]}. Fit one on the two columns to draw."
+            )
         xs, ys, scores = largest.grid(n_grid)
         levels = sorted({one.threshold for one in self.level_sets})
         shades = [(0.0, 0.447, 0.698, 0.15 + 0.6 * at / max(len(levels), 1)) for at in range(len(levels))]
@@ -235,6 +241,8 @@ class MassVolumeDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw; see `from_estimators`."""
+        if not self.curves:
+            raise ValueError("There is no curve to draw: give at least one detector, as {'name': detector}.")
         ax, self.lines_ = _axes(ax), []
         for name, curve in self.curves.items():
             (line,) = ax.plot(

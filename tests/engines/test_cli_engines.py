@@ -55,6 +55,18 @@ def test_what_does_not_go_together_is_said(folder, few_folds):
     assert "is there already" in run(*score, "local", "--out", folder / "normal").output
 
 
+def test_a_table_that_is_no_parquet_is_named(folder):
+    table = folder / "rows.csv"
+    table.write_text("x\n1\n")
+    said = " ".join(run("fit", table, "--model", folder / "m.rankad", "--engine", "local").exception.args)
+    assert "rows.csv cannot be read as Parquet" in said
+    assert "without an engine" in said
+    said = run("fit", folder / "absent", "--model", folder / "m.rankad", "--engine", "local").exception
+    assert isinstance(said, FileNotFoundError)
+    assert said.strerror
+    assert said.filename.endswith("absent")
+
+
 def test_nothing_is_written_into_the_folder_that_is_read(folder, few_folds):
     rows, link = folder / "normal", folder / "link"
     link.hardlink_to(rows / "1.parquet")

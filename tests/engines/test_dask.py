@@ -137,3 +137,16 @@ def test_parameters_are_those_of_the_detector():
         detector.p_values(da.zeros((3, 2)))
     with pytest.raises(TypeError, match=r"use rankad\.RankAD"):
         detector.fit(np.zeros((20, 2)))
+
+
+def test_tables_are_dask_frames_and_row_numbers_are_columns(new):
+    array = da.from_array(new)
+    with pytest.raises(TypeError, match="X must be a Dask DataFrame, got Array; name its columns with"):
+        TableDetector().fit(array)
+    with pytest.raises(TypeError, match=r"got ndarray; for a table in memory use rankad\.TableDetector"):
+        TableDetector().fit(new)
+    frame = dd.from_dask_array(array, columns=NAMES)
+    with pytest.raises(ValueError, match="row_number must name a column of X, got 'n'; it has 'x', 'y', 'z'"):
+        RankAD().fit(frame, row_number="n")
+    with pytest.raises(ValueError, match=r"rows and columns, got one of shape \(2000,\)"):
+        RankAD().fit(array[:, 0])

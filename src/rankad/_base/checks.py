@@ -69,6 +69,16 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
 
+def check_p_values(values: Floats) -> None:
+    """Raise unless all are numbers from 0 to 1."""
+    wrong = values[~((values >= 0) & (values <= 1))]
+    if wrong.size:
+        raise ValueError(
+            f"p_values must be numbers from 0 to 1, got {wrong.flat[0]:g}; pass what a detector's p_values() "
+            f"returns."
+        )
+
+
 def check_range(*tables: Floats) -> None:
     """Raise where rows hold NaN, or numbers whose squares overflow."""
     for table in tables:

@@ -46,9 +46,19 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
             ) from error
         if "Expected 2D" in str(error) or "2-dimensional container" in str(error):
             row = "frame.iloc[[i]]" if hasattr(X, "iloc") else "X=[row]"
+            # scikit-learn prints all numbers of the array.
+            said = str(error).partition(" instead")[0]
             raise ValueError(
-                f"{error}\nIn short: one row is {row}, one column X=[[x] for x in column]."
+                f"{said} instead, of shape {np.shape(X)}. Reshape your data: one row is {row}, one column "
+                f"X=[[x] for x in column]."
             ) from error
+        if "Complex data" in str(error):
+            raise ValueError(
+                "Complex data not supported: X must hold real numbers. Give both parts as columns, as in "
+                "np.hstack([X.real, X.imag])."
+            ) from error
+        if reset and "while a minimum of" in str(error) and "sample" in str(error):
+            raise ValueError(f"{error} Fit on more normal rows.") from error
         if "same order" in str(error):
             pairs = zip(estimator.feature_names_in_, X.columns, strict=True)
             moved = [repr(str(now)) for seen, now in pairs if seen != now]
@@ -91,6 +101,8 @@ def _listed(names: list[str]) -> str:
 
 def _in_brief(error: Exception) -> str:
     """Return the first sentence of what NumPy or scikit-learn says; the rest is about their types."""
+    if "dtype='numeric'" in str(error):
+        return "text and dates are not numbers"
     return str(error).partition(". ")[0].partition("\n")[0][:200]
 
 
@@ -121,7 +133,8 @@ def _columns_of_text(X: Any) -> list[str]:
             continue
         wrong = next((value for value in values.ravel() if not _is_number(value)), None)
         if wrong is not None:
-            bad.append(f"{name} (with {wrong!r})")
+            shown = str(wrong) if isinstance(wrong, (np.str_, np.datetime64, np.timedelta64)) else wrong
+            bad.append(f"{name} (with {shown!r})")
     return bad
 
 

@@ -64,7 +64,7 @@ class PValueSummary:
         """Return the summary with more p-values counted."""
         values = np.asarray(p_values, dtype=np.float64).reshape(-1)
         if not bool(((values > 0) & (values <= 1)).all()):
-            raise ValueError("p_values must lie in (0, 1]; pass what detector.p_values returns.")
+            raise ValueError("p_values must be above 0 and at most 1; pass what detector.p_values returns.")
         # An upper edge belongs to its bin, as alpha belongs to the alarms; k / 20 is alpha as it is written.
         edges = np.arange(1, _N_BINS) / _N_BINS
         counts = np.bincount(np.searchsorted(edges, values, side="left"), minlength=_N_BINS)

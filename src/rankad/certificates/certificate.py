@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from rankad._base.arrays import Floats
-from rankad._base.checks import check_share, check_unit
+from rankad._base.checks import check_p_values, check_share, check_unit
 from rankad.certificates.laws import (
     Method,
     beta_upper,
@@ -191,7 +191,9 @@ class Certificate:
         Where rows were trimmed or may be anomalies, the limits of the certificate count that in.
         """
         n_all, n = self.calibration.scores.size, self.n
-        ranks = np.asarray(p_values, dtype=np.float64) * (n_all + 1)
+        values = np.asarray(p_values, dtype=np.float64)
+        check_p_values(values)
+        ranks = values * (n_all + 1)
         inner = conditional_p_values(np.minimum(ranks / (n + 1), 1.0), n, self.delta, method, self._worth)
         return np.asarray(inner * (1 - self.excess) + self.excess)
 

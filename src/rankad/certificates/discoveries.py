@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Bools, Floats
-from rankad._base.checks import check_unit
+from rankad._base.checks import check_p_values, check_unit
 
 __all__ = ["FalseAlarmCount", "FalseAlarmCounter", "checked_p_values", "normal_share", "storey"]
 
@@ -63,12 +63,11 @@ def storey(
     """Return True for the alarms of which a share of at most q is expected to be false.
 
     The rule of Benjamini and Hochberg with q divided by an estimate of the share of normal rows, so that it
-    finds more where many rows are anomalies. With few anomalies, their own rule
-    (`scipy.stats.false_discovery_control`) is as good and needs less: this one holds for independent p-values
-    (Storey, Taylor, Siegmund 2004), and for p-values that share calibration rows which had no part in
-    training if `threshold` is one of the values they can take (Marandon, Lei, Mary, Roquain 2024), which
-    `n_calibration` takes care of. For cross-fitted p-values
-    nothing is proven.
+    finds more where many rows are anomalies. With few anomalies their own rule
+    (`scipy.stats.false_discovery_control`) is as good, and holds more widely. This one holds for independent
+    p-values (Storey, Taylor, Siegmund 2004). It also holds for p-values that share calibration rows, if these
+    had no part in training and `threshold` is a value that the p-values can take (Marandon, Lei, Mary,
+    Roquain 2024); give `n_calibration` for that. For cross-fitted p-values nothing is proven.
 
     Parameters
     ----------
@@ -151,6 +150,13 @@ class FalseAlarmCounter:
         given = np.asarray(rows)
         # Of repeated positions each counts once.
         chosen = given if given.dtype == bool else np.unique(given.astype(np.int64))
+        m = self.p_values.size
+        inside = given.shape == (m,) if given.dtype == bool else bool(((chosen >= -m) & (chosen < m)).all())
+        if not inside:
+            raise ValueError(
+                f"rows must be a mask of {m} values or positions from 0 to {m - 1}, one for each p-value; "
+                f"got {given!r}."
+            )
         picked = np.sort(self.p_values[chosen])
         n = picked.size
         if not n:
@@ -172,9 +178,10 @@ class FalseAlarmCounter:
 def checked_p_values(p_values: ArrayLike) -> Floats:
     """Return p-values as an array of one dimension, or raise where they are none."""
     values = np.asarray(p_values, dtype=np.float64)
-    if values.ndim != 1 or not bool(((values >= 0) & (values <= 1)).all()):
+    if values.ndim != 1:
         raise ValueError(
-            "p_values must be a one-dimensional array of numbers between 0 and 1; pass what a detector's "
-            "p_values() returns."
+            f"p_values must be a one-dimensional array, got one of shape {values.shape}; pass what a "
+            f"detector's p_values() returns."
         )
+    check_p_values(values)
     return values

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, gammaln, xlogy
 
 from rankad._base.arrays import Floats, Ints
-from rankad._base.checks import check_choice, check_unit
+from rankad._base.checks import check_choice, check_p_values, check_unit, is_count
 from rankad.stages.calibration import n_attainable, worth_of
 
 __all__ = ["Method", "beta_upper", "conditional_p_values", "rows_needed", "simultaneous_upper"]
@@ -137,7 +137,13 @@ def conditional_p_values(
     >>> conditional_p_values([1 / 1001, 10 / 1001, 1.0], 1000).round(4)
     array([0.0058, 0.0208, 1.    ])
     """
+    if not is_count(n) or n < 1:
+        raise ValueError(
+            f"n must be the number of calibration rows, an integer >= 1, got {n!r}; it is "
+            f"detector.calibration_.scores.size."
+        )
     values = np.asarray(p_values, dtype=np.float64)
+    check_p_values(values)
     counted = effective_rows(n, worth)
     # A p-value that is a multiple of 1/(n+1) but for rounding keeps its rank.
     ranks = np.ceil(values * (counted + 1) - 1e-6).astype(np.int64)

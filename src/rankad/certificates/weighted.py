@@ -46,10 +46,15 @@ def weighted_p_values(
     known = np.asarray(calibration_scores, dtype=np.float64)
     known_weights = np.asarray(calibration_weights, dtype=np.float64)
     if new.shape != own.shape or known.shape != known_weights.shape or known.ndim != 1 or not known.size:
-        raise ValueError("There must be one weight for each score, and at least one calibration score.")
-    for each in (own, known_weights):
-        if not bool((np.isfinite(each) & (each >= 0)).all()):
-            raise ValueError("weights must be finite numbers of at least 0.")
+        raise ValueError(
+            f"There must be one weight for each score, and at least one calibration score; got scores of "
+            f"shape {new.shape}, weights of {own.shape}, calibration_scores of {known.shape} and "
+            f"calibration_weights of {known_weights.shape}."
+        )
+    for name, each in (("weights", own), ("calibration_weights", known_weights)):
+        wrong = each[~(np.isfinite(each) & (each >= 0))]
+        if wrong.size:
+            raise ValueError(f"{name} must be finite numbers of at least 0, got {wrong.flat[0]:g}.")
     order = np.argsort(known, kind="stable")
     sums = np.r_[0.0, np.cumsum(known_weights[order])]
     below = sums[np.searchsorted(known[order], new, side="right")]
@@ -107,6 +112,11 @@ def shift_weights(calibration: Any, recent: Any, new: Any, *, model: Any = None)
     from sklearn.preprocessing import StandardScaler
 
     before, now, judged = (np.asarray(rows, dtype=np.float64) for rows in (calibration, recent, new))
+    if any(rows.ndim != 2 or rows.shape[1] != before.shape[-1] for rows in (before, now, judged)):
+        raise ValueError(
+            f"calibration, recent and new must be arrays of rows with the same columns, got shapes "
+            f"{before.shape}, {now.shape} and {judged.shape}."
+        )
     default = make_pipeline(StandardScaler(), LogisticRegression())
     fitted = (default if model is None else clone(model)).fit(
         np.vstack([before, now]), np.repeat([0, 1], [len(before), len(now)])

@@ -88,10 +88,13 @@ def _report(error: Exception, given: list[str]) -> int:
     # Usage errors of Typer, whose own copy of click has no public class.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
-        text = str(format_message()) or "nothing to do"
+        text = _with_value(str(format_message()) or "nothing to do", error)
         end = "" if text.endswith(("?", ".")) else "."
         # Errors of a command's options have its context.
         command = str(getattr(getattr(error, "ctx", None), "info_name", None) or "")
+        # An option without its value has none.
+        if not command and given and not given[0].startswith("-"):
+            command = given[0]
         which = f"rankad {command}" if command in given else "rankad"
         _say(f"{text}{end} See {which} --help")
         return _MISUSED
@@ -105,6 +108,15 @@ def _report(error: Exception, given: list[str]) -> int:
     expected = isinstance(error, (ValueError, OSError, MemoryError)) or verbose
     _say(text + ("" if expected else " (--verbose shows the traceback)"))
     return _FAILED
+
+
+def _with_value(text: str, error: Exception) -> str:
+    """Add what came to an error of Typer, which pydantic words without it."""
+    errors = getattr(error.__cause__, "errors", None)
+    if errors is None:
+        return text
+    said = text.replace("Input should be", "it must be").partition(", unable to parse")[0]
+    return f"{said}, got {str(errors()[0]['input'])!r}"
 
 
 def _of_output(error: Exception) -> Exception:

@@ -114,6 +114,7 @@ def score_command(
     from rankad.cli.messages import alarms, percent, to_json
     from rankad.engines.partitions import parquet_dataset
     from rankad.scoring.batch import ANSWERS
+    from rankad.scoring.loading import check_there
 
     if refused:
         raise refuse(refused[0], "does not go with --engine")
@@ -123,6 +124,7 @@ def score_command(
         raise refuse("--out", f"{out} is there already; name a new folder")
     if is_read(out, table):
         raise refuse("--out", f"{out} is in {table}, which is read; name another")
+    check_there(model)
     detector = load(model)
     if alpha is not None:
         detector.alpha = alpha

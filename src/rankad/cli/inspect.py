@@ -38,7 +38,9 @@ def inspect(
     """
     import rankad
     from rankad.modelfile import read_card
+    from rankad.scoring.loading import check_there
 
+    check_there(model)
     card, detector = read_card(model), rankad.load(model)
     levels = sorted({*_LEVELS, card.alpha}, reverse=True)
     bounds = [detector.false_alarm_bound(level) for level in levels]

@@ -62,6 +62,8 @@ def watch(
     from rankad.detectors.table import TableDetector
     from rankad.io.errors import TableError
     from rankad.modelfile import load
+    from rankad.scoring.batches import of_table
+    from rankad.scoring.loading import check_there
     from rankad.scoring.watching import Watcher, watching_alone
 
     if is_stream(table):
@@ -72,6 +74,7 @@ def watch(
     stream: IO[bytes] | None = getattr(sys.stdin, "buffer", None)
     if table == "-" and stream is None:
         raise TableError("standard input is closed; send a table through a pipe, or give a file.")
+    check_there(model)
     detector = load(model)
     if not isinstance(detector, TableDetector):
         raise TableError(
@@ -90,7 +93,8 @@ def watch(
             run_length=run_length,
         )
         while True:
-            found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
+            with of_table("standard input" if table == "-" else table):
+                found = watcher.read_stream(stream) if table == "-" and stream else watcher.read(table)
             raised += found
             if not quiet and not as_json:
                 _print_drift(found)

@@ -79,7 +79,7 @@ def read_whole(table: str, reading: Reading, meter: Meter) -> WholeTable:
             # Before any column is looked at: there may be a million.
             raise ValueError(
                 f"{reader.name} has {reader.total} rows, and RankAD needs {RankAD._least_rows} or more to "
-                f"learn from."
+                f"learn from. Give a table of more normal rows."
             )
         frames, held = [], 0
         for frame in frames_of(reader, "Reading", meter.reading):

@@ -174,8 +174,8 @@ class KLPE(_LocalDensityDetector):
     n_neighbors : int or "auto", default="auto"
         K; "auto" is ``n ** (2 / 5)``, rounded down.
     statistic : {"mean", "kth", "centred"}, default="mean"
-        "kth" is K-LPE, the distance to the K-th neighbour; the others are aK-LPE, the mean distance to
-        neighbours 1 to K, or to those around the K-th, from ``K - (K-1)//2`` to ``K + K//2``.
+        "kth" is K-LPE: the distance to the K-th neighbour. The others are aK-LPE: "mean" is the mean distance
+        to neighbours 1 to K, "centred" to neighbours ``K - (K-1)//2`` to ``K + K//2``, around the K-th.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
         Each normal row against all others (scaled by the others too, if it moves the scaling), or half of the
         rows against the other half: exactly valid.

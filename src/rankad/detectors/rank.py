@@ -75,27 +75,27 @@ class RankAD(CalibratedDetector):
         training rows for every column, with very many columns (500 and more of 2,000 rows), nor for
         calibration="in-sample".
     selection : {"contrast", "shuffled", "disagreement"}, default="contrast"
-        How scaling, bandwidth and C are selected where several are given, always without labels: by telling
-        held-out rows from made-up ones, with shuffled columns and (for "contrast") uniform in a box; or by
-        the disagreement with the levels of held-out rows, as in the paper.
+        How scaling, bandwidth and C are selected where several are given; none needs labels. "shuffled": by
+        how well held-out rows are told from rows with shuffled columns. "contrast": also from rows drawn
+        uniformly in a box. "disagreement": with the levels of held-out rows, as in the paper.
     calibration : {"cross-fit", "split", "in-sample"}, default="cross-fit"
-        Which normal scores new ones are compared with. "cross-fit": each training row's from a model fitted
-        without its fold. With 100 to 500 rows it falls back to "split", with a warning, where the score
+        Which normal scores new ones are compared with. "cross-fit": each training row is scored by a model
+        fitted without its fold. With 100 to 500 rows it becomes "split", with a warning, where the score
         follows single rows or many rows are copies: the rate of one fit could be far from alpha. "split":
-        half of the rows train, the others calibrate; exactly valid. "in-sample": the training rows' own, as
-        in the paper; raises more false alarms than asked for. Rows beyond the 5,000 that train calibrate in
-        any case, except for those that rank them (``reference_rows_``).
+        half of the rows train, the others calibrate; exactly valid. "in-sample": training rows are scored by
+        the model they trained, as in the paper; raises more false alarms than asked for. Rows beyond the
+        5,000 that train always calibrate, except for those that rank them (``reference_rows_``).
     scaling : {"auto", "standard", "robust"} or None, default="robust"
         How columns are scaled for RankSVM: by mean and standard deviation, by median and interquartile range,
-        or not at all. "auto" selects among the three; between equals, no scaling where the columns' standard
-        deviations are within a factor of four, else the first.
+        or not at all. "auto" selects among the three. Of equals it takes no scaling where the columns'
+        standard deviations are within a factor of four, else the first of these three.
     trim : float or "auto", default=0
-        The share of rows that may be anomalies, from 0 to below 0.5. That share is left out: the rows
-        farthest from their K-th nearest neighbour (on standardized columns, unless `scaling` is None), with a
-        K so large that no cluster of suspects can vouch for itself. If these rows were normal after all, the
+        The share of rows that may be anomalies, from 0 to below 0.5. The rows farthest from their K-th
+        nearest neighbour are left out (on standardized columns, unless `scaling` is None). K is larger than
+        their number, so that a cluster of anomalies is left out too. If these rows were normal after all, the
         false-alarm rate is about ``alpha + trim`` (see `false_alarm_bound`), or more where whole clusters of
         a few rows are left out. "auto" is for an unknown share: the most suspicious fifth does not train but
-        calibrates like the others, so that false alarms stay at `alpha` or below, and anomalies like those in
+        calibrates like the others. False alarms then stay at `alpha` or below, and anomalies like those in
         the table are alarms only where `alpha` is above their share. `fit_predict` takes 0 as "auto".
     random_state : int, RandomState or None, default=0
         The same seed gives the same answer, whatever `n_jobs`. Unlike in most of scikit-learn the default is

@@ -12,10 +12,11 @@ __all__ = ["with_advice"]
 
 # What detectors of other packages call it, and where it is here.
 _RATE = (
-    "alpha is the false-alarm rate, the share of normal rows that may raise an alarm: {detector}(alpha=0.01)"
+    "alpha is the false-alarm rate, the share of normal rows that may raise an alarm, as in "
+    "{detector}(alpha=0.01)"
 )
 _TRIM = (
-    "; where some of the rows to fit on may be anomalies, RankAD(trim=0.02) leaves out the 2 % that lie "
+    ". Where some of the rows to fit on may be anomalies, RankAD(trim=0.02) leaves out the 2 % that lie "
     "farthest from the others"
 )
 _ELSEWHERE = {

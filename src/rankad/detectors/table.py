@@ -39,13 +39,13 @@ class TableDetector(CalibratedDetector):
 
     A `TableEncoder` turns the columns into numbers, and a detector is fitted on these. If a column may be
     something else than it looks like, a `ColumnWarning` names it, the cells, and the parameter that settles
-    it. A cell that no nominal row has (a new category, a missing value in a column that was complete, another
+    it. A cell that no normal row has (a new category, a missing value in a column that was complete, another
     value of a constant, text in a column of numbers) is *strange*: its row gets the least score and p-value.
 
-    The encoder is learned from nominal rows, which also calibrate. So each of them calibrates with the score
-    that it would have had it been left out of the encoder: the least one if it would be strange
-    (``encoder_.n_singletons`` are), or that of a rare category if its category is frequent only with this
-    row. If no row would be strange, a strange row has the p-value 1 / (n + 1).
+    The encoder is learned from normal rows, which also calibrate: each with the score that it would have if
+    the encoder had not seen it. That is the least score for a row that would be strange then, and the score
+    of a rare category for one whose category is frequent only because of it. ``encoder_.n_singletons`` rows
+    would be strange; if none would, a strange row has the p-value 1 / (n + 1).
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class TableDetector(CalibratedDetector):
         if table.height < detector._least_rows:
             raise ValueError(
                 f"{type(detector).__name__} needs {detector._least_rows} rows or more to learn from, but the "
-                f"table has {table.height}."
+                f"table has {table.height}. Fit on more normal rows."
             )
         options = ColumnOptions(**{name: getattr(self, name) for name in ColumnOptions._fields})
         learned = learn_encoder(X if isinstance(X, Untyped) else table, options, min_count=self.min_count)

@@ -69,7 +69,9 @@ def fit_rank_ad(
     plan = Plan.of(fitted)
     n, numbering = count_rows(partitions, layout)
     if n < fitted._least_rows:
-        raise ValueError(f"RankAD needs {fitted._least_rows} rows or more to learn from, got {n}.")
+        raise ValueError(
+            f"RankAD needs {fitted._least_rows} rows or more to learn from, got {n}. Fit on more rows."
+        )
     rows = PartitionedRows(partitions, layout, n, numbering, max_rows)
     if n <= 2 * sizes.MAX_TRAINING_ROWS:
         fitted.fit(rows[np.arange(n)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -100,7 +101,15 @@ def parquet_dataset(path: str) -> Any:
     import pyarrow.dataset as ds
 
     inner, system = _located(path)
-    return ds.dataset(inner, format="parquet", filesystem=system)
+    try:
+        return ds.dataset(inner, format="parquet", filesystem=system)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from error
+    except pa.ArrowInvalid as error:
+        raise ValueError(
+            f"{path} cannot be read as Parquet, which an engine needs. Give a Parquet file or a folder of "
+            f"them; files of other formats are read without an engine (--engine)."
+        ) from error
 
 
 def write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str) -> None:

@@ -58,7 +58,8 @@ class SharedDetector:
         absent = [name for name in names if name not in block.schema.names]
         if absent:
             raise ValueError(
-                f"columns {', '.join(map(repr, absent))} are missing; the detector needs {names}."
+                f"the table lacks {', '.join(map(repr, absent))}, which the detector was fitted with; it has "
+                f"{', '.join(map(repr, block.schema.names))}. Add what is missing, or fit without it."
             )
         answers = score_batch(detector, block.select(names))
         return {name: answers.column(name).to_numpy(zero_copy_only=False) for name in ANSWERS}

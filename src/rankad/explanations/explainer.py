@@ -40,10 +40,10 @@ class Reason(NamedTuple):
     value : float, tuple of float, or as decoded
         What the row has there; a tuple where a source column is encoded in several.
     typical : float, tuple of float, or as decoded
-        What nominal rows near it have: of the ten nearest by distance in all other columns, in the detector's
-        scaled units, the one whose value is nearest to the others' (for one column, a median). Where no
-        column alone makes the row nominal so, what the other columns let expect by linear regression, if that
-        does.
+        What normal rows near it have. Of the ten normal rows nearest in all other columns, in the detector's
+        scaled units, it is the value nearest to those of the other nine (for one column, a median). Where no
+        column alone makes the row normal with that, it is the value predicted from the other columns by
+        linear regression, if that does.
     low, high : float, tuple of float, or None
         The 10 and 90 % quantiles of those ten rows; None where decoding makes no numbers of them.
     p_value : float

@@ -95,8 +95,8 @@ def warn_of_split(reason: str, left_out: str, stacklevel: int) -> None:
     """Warn that a detector was calibrated by a split, which is not what was asked for."""
     warnings.warn(
         f"Calibrated by a split, as with calibration='split': half of the rows train and the others "
-        f"calibrate. {reason[0].upper()}{reason[1:]}, so that {left_out} p-values could be off. More "
-        f"rows, or calibrate() with fresh ones, give finer p-values.",
+        f"calibrate. The reason: {reason}, so that {left_out} p-values could be wrong. More rows, or "
+        f"calibrate() with fresh ones, give finer p-values.",
         UserWarning,
         stacklevel=stacklevel + 1,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,9 +97,10 @@ class LevelSet:
 
     def is_within(self, other: LevelSet) -> bool:
         """Tell whether this set is a part of another one of the same detector."""
-        if other.detector is not self.detector:
+        if not isinstance(other, LevelSet) or other.detector is not self.detector:
             raise ValueError(
-                "other must be a level set of the same detector; sets of others need not be nested."
+                f"other must be a level set of the same detector, got {other!r}; sets of other detectors "
+                f"need not be nested."
             )
         return self.threshold >= other.threshold
 
@@ -171,6 +173,8 @@ class LevelSet:
         -------
         ndarray of shape (n, d)
         """
+        if not is_count(n) or n < 1:
+            raise ValueError(f"n must be an integer >= 1, got {n!r}.")
         self._check_bounded("points")
         rng, proposal = np.random.default_rng(random_state), Proposal.around(self._members())
         points = proposal.sample(max(20 * n, 2_000), rng)
@@ -197,7 +201,13 @@ class LevelSet:
         -------
         ndarray of shape (n, 2)
         """
-        first, second = columns
+        d = self.rows.shape[1]
+        pair = tuple(columns) if isinstance(columns, Sequence) else ()
+        if len(pair) != 2 or not all(is_count(each) and 0 <= each < d for each in pair):
+            raise ValueError(
+                f"columns must be two positions from 0 to {d - 1}, as in project((0, 1)); got {columns!r}."
+            )
+        first, second = pair
         return self.sample(n, random_state=random_state)[:, [first, second]]
 
     def boundary(self, n_grid: int = 200) -> list[Floats]:
@@ -212,8 +222,8 @@ class LevelSet:
         """
         if self.rows.shape[1] != 2:
             raise ValueError(
-                f"A boundary can be drawn with two columns, and the detector has {self.rows.shape[1]}; see "
-                f"project for pairs of columns."
+                f"A boundary can be drawn with two columns only, and the detector has {self.rows.shape[1]}. "
+                f"For points of the set in a pair of columns, call project((0, 1))."
             )
         self._check_bounded("boundary")
         try:

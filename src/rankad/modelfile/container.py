@@ -75,7 +75,7 @@ def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
                 kind = each.text("dtype", tuple(_KINDS))
                 shape = each.listed("shape", int, "a list of integers")
                 if here.get_dtype() != _KINDS[kind] or tuple(here.get_shape()) != shape:
-                    raise Flaw(f"its array {name!r} is not of the kind and shape that its header tells")
+                    raise Flaw(f"its array {name!r} is not of the kind and shape that its header states")
                 expected = each.digest("sha256")
                 if wanted(name):
                     # A copy: what safetensors returns may still be the file.
@@ -85,7 +85,8 @@ def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
     except SafetensorError as error:
         said = str(error).removeprefix("Error while deserializing header: ")
         said = said if len(said) <= 120 else said[:120] + "..."
-        raise Flaw(f"it is cut short, damaged, or something else ({said})") from error
+        # safetensors' own words, such as "header too large", come last.
+        raise Flaw(f"it is cut short, damaged, or something else (safetensors: {said})") from error
     except MemoryError as error:
         raise Flaw(f"its {held.st_size:,} bytes do not fit the memory") from error
     return Contents(header, arrays, sha256, held.st_size)

@@ -166,6 +166,7 @@ class DriftMonitor:
     @classmethod
     def for_detector(cls, detector: Any, **options: Any) -> Self:
         """Return a monitor for the p-values of a fitted detector; options are those of the class."""
+        detector._check_fitted()
         calibration = detector.calibration_
         return cls(calibration.scores.size, worth=worth_of(calibration.kind), **options)
 
@@ -237,7 +238,7 @@ class DriftMonitor:
         try:
             state = json.loads(text)
             if state["version"] != _VERSION:
-                raise ValueError(f"version {state['version']!r}")
+                raise ValueError(f"its version is {state['version']!r}, and this rankad reads {_VERSION!r}")
             made = cls(**state["parameters"])
             made.n_rows, made._started = int(state["n_rows"]), int(state["started"])
             made._beyond = {str(by): int(row) for by, row in state["beyond"].items()}
@@ -249,7 +250,10 @@ class DriftMonitor:
             }
             made._bets = _Bets(**bets)
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"The text is not a saved DriftMonitor: {error}.") from error
+            said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(
+                f"The text is not a saved DriftMonitor ({said}); give what to_json() returned."
+            ) from error
         return made
 
     def _compared(self, at: int) -> float:

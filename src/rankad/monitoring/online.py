@@ -115,7 +115,10 @@ class OnlineAlarms:
             made.n_rows, made.n_alarms = state["counts"]["n_rows"], state["counts"]["n_alarms"]
             made._test = type(made._test).from_snapshot(state["test"])
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"The text is not a saved OnlineAlarms: {error}.") from error
+            said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(
+                f"The text is not a saved OnlineAlarms ({said}); give what to_json() returned."
+            ) from error
         return made
 
     def _new_test(self) -> Any:

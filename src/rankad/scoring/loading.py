@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 _MOST_THREADS = 64
 
 
+def check_there(model: Path) -> None:
+    """Raise where there is no such model file."""
+    if not model.exists():
+        raise TableError(f"There is no model file {model}; make one with rankad fit TABLE --model {model}")
+
+
 def load_for(path: Path, columns: Sequence[str], jobs: int | None) -> TableDetector:
     """Load a model to score a table with these columns."""
-    if not path.exists():
-        raise TableError(f"There is no model file {path}; make one with rankad fit TABLE --model {path}")
+    check_there(path)
     loaded = load(path)
     detector = loaded if isinstance(loaded, TableDetector) else for_table(loaded, columns)
     detector.detector_.n_jobs = threads(jobs)

@@ -272,7 +272,11 @@ class Watcher:
             monitor = DriftMonitor.from_json(content.pop("monitor"))
             state = _State(**content)
         except (KeyError, TypeError, ValueError) as error:
-            raise TableError(f"{self._state_path} is not the state of rankad watch: {error}.") from error
+            said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise TableError(
+                f"{self._state_path} is not the state of rankad watch ({said}). Start over with another "
+                f"--state."
+            ) from error
         if state.model != model:
             raise TableError(
                 f"{self._state_path} is the state of another model. Start over with another --state."

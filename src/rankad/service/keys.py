@@ -40,6 +40,10 @@ class KeyFile:
         check_output(path)
         if is_stream(path):
             raise ValueError(f"{path} is a device or a pipe; keys are kept in a file.")
+        if not path.exists():
+            raise ValueError(
+                f"there is no file of keys {path}; make it with rankad serve --new-key NAME --keys {path}."
+            )
         lines = path.read_bytes().decode("utf-8", "replace").splitlines()
         self.keys = [_parse(path, line) for line in lines if line.strip()]
 
