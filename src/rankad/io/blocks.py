@@ -11,15 +11,14 @@ from rankad.io.errors import TableError
 from rankad.io.streams import ByteStream
 
 _UTF8_MARK = b"\xef\xbb\xbf"
-# Each row takes memory of its own, however short its line is: a block of more lines than this is cut in two
-# or more, of half as many.
-_MOST_LINES = 1 << 18
+# Each row takes memory of its own, however short its line is: blocks of more lines than this are cut.
+_MOST_LINES, _PIECE_LINES = 1 << 18, 1 << 17
 
 
 class RecordBlocks:
     """Blocks of at most `batch_bytes`, and 262,144 lines, that end where a record ends.
 
-    A record of more bytes is an error; one of more lines is a block of its own.
+    A record of more bytes is an error; one of more lines makes a block longer.
 
     With `quoted`, a newline within double quotes belongs to a cell, as in CSV. `offset` is where the next
     block begins, in bytes after decompression; `line` counts the lines before it, and is advanced by the
@@ -29,6 +28,7 @@ class RecordBlocks:
     def __init__(self, stream: ByteStream, batch_bytes: int, *, quoted: bool) -> None:
         self.stream, self.offset, self.line = stream, 0, 0
         self.batch_bytes, self._quoted, self._rest = batch_bytes, quoted, b""
+        self._pieces: list[bytes] = []
         if stream.peek(3) == _UTF8_MARK:
             self.offset = len(stream.read(3))
 
@@ -63,6 +63,14 @@ class RecordBlocks:
 
     def next_block(self) -> bytes:
         """Return the next whole records; empty at the end."""
+        if not self._pieces:
+            self._pieces = self._cut(self._whole_records())
+        block = self._pieces.pop(0)
+        self.check_nul(block)
+        self.offset += len(block)
+        return block
+
+    def _whole_records(self) -> bytes:
         self._fill()
         data = self._rest
         if len(data) < self.batch_bytes:
@@ -77,19 +85,20 @@ class RecordBlocks:
             end = end_of_records(data) if self._quoted else data.rfind(b"\n") + 1
             if not end:
                 self._raise_too_long()
-        end = self._end_of_lines(data, end)
-        block, self._rest = data[:end], data[end:]
-        self.check_nul(block)
-        self.offset += len(block)
-        return block
+        self._rest = data[end:]
+        return data[:end]
 
-    def _end_of_lines(self, data: bytes, end: int) -> int:
-        """Return where the block ends, with no more lines than it may have."""
-        if data.count(b"\n", 0, end) <= _MOST_LINES:
-            return end
-        newlines = np.flatnonzero(np.frombuffer(data, np.uint8, end) == ord("\n"))
-        first = data[: newlines[_MOST_LINES // 2 - 1] + 1]
-        return (end_of_records(first) or end) if self._quoted else len(first)
+    def _cut(self, block: bytes) -> list[bytes]:
+        """Cut a block of too many lines into several, where records end."""
+        if block.count(b"\n") <= _MOST_LINES:
+            return [block]
+        newlines = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+        pieces, begin = [], 0
+        for end in [*(newlines[_PIECE_LINES - 1 :: _PIECE_LINES] + 1).tolist(), len(block)]:
+            if end > begin and not (self._quoted and block.count(b'"', begin, end) % 2):
+                pieces.append(block[begin:end])
+                begin = end
+        return pieces
 
     def check_nul(self, block: bytes) -> None:
         """Raise for a NUL byte in a block that begins after `line` lines."""
