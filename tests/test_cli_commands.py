@@ -498,6 +498,10 @@ def test_help_names_every_command_and_the_version_is_told(capsys):
         assert f"\n  {command} " in said.out
         assert call(capsys, command, "--help").status == 0
     assert call(capsys, "--version").out == f"rankad {rankad.__version__}\n"
+    ran = subprocess.run(
+        [sys.executable, "-m", "rankad", "--version"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == call(capsys, "--version").out
 
 
 def test_help_waits_for_nothing_heavy():

@@ -1,0 +1,6 @@
+"""``python -m rankad`` is the command ``rankad``."""
+
+from rankad.cli import main
+
+if __name__ == "__main__":
+    main()
