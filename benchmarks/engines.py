@@ -299,9 +299,12 @@ def peers(n: int, workers: int) -> dict[str, Any]:
         forest = IsolationForest(random_state=0).fit(sample.to_numpy())
         forest_fit_s = time.perf_counter() - begin
 
-        @pandas_udf("double")
-        def forest_score(columns: pd.DataFrame) -> pd.Series:
+        def score(columns: Any) -> Any:
             return pd.Series(forest.score_samples(columns.to_numpy()))
+
+        # Spark reads them, and finds no name that is imported in a function.
+        score.__annotations__ = {"columns": pd.DataFrame, "return": pd.Series}
+        forest_score = pandas_udf(score, "double")
 
         def by_forest(rows: Any) -> Any:
             return rows.withColumn("score", forest_score(struct(*NAMES)))

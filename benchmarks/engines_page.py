@@ -21,20 +21,32 @@ _ENGINES = ("local", "dask", "spark")
 
 
 def write(folder: Path, rows: int | None, workers: int) -> None:
-    """Measure everything, one process after another, and write engines.json and engines.md."""
-    begin = time.perf_counter()
-    found = {
-        "overhead": {name: _measured("overhead", rows, workers, name) for name in _ENGINES[1:]},
-        "memory": {name: _measured("memory", rows, workers, name) for name in _ENGINES},
-        "peers": _measured("peers", rows, workers),
-    }
+    """Measure everything, one process after another, and write engines.md.
+
+    Each result is a file too; a run that is started again uses those there are.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / "engines.json", json.dumps(found, indent=1) + "\n")
-    minutes = (time.perf_counter() - begin) / 60
+
+    def measured(what: str, engine: str = "spark") -> dict[str, Any]:
+        path = folder / f"{what}-{engine}-{rows or 'all'}-{workers}.json"
+        if not path.exists():
+            begin = time.perf_counter()
+            result = _measured(what, rows, workers, engine)
+            result["seconds"] = time.perf_counter() - begin
+            write_atomically(path, json.dumps(result, indent=1) + "\n")
+        return dict(json.loads(path.read_text()))
+
+    found = {
+        "overhead": {name: measured("overhead", name) for name in _ENGINES[1:]},
+        "memory": {name: measured("memory", name) for name in _ENGINES},
+        "peers": measured("peers"),
+    }
+    runs = [*found["overhead"].values(), *found["memory"].values(), found["peers"]]
+    minutes = sum(each["seconds"] for each in runs) / 60
     write_atomically(folder / "engines.md", "\n".join(_page(found, workers, minutes)) + "\n")
 
 
-def _measured(what: str, rows: int | None, workers: int, engine: str = "spark") -> dict[str, Any]:
+def _measured(what: str, rows: int | None, workers: int, engine: str) -> dict[str, Any]:
     """Run one measurement in a process of its own, so that none inherits another's memory."""
     print(f"{what}, {engine} ...", file=sys.stderr, flush=True)
     options = ["--engine", engine, "--workers", str(workers)]
