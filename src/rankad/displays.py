@@ -145,7 +145,9 @@ class PValueDisplay:
             xlabel="false-alarm rate asked for (alpha)",
             ylabel="share of rows with p-value ≤ alpha",
         )
-        self.ax_.legend(loc="upper left", framealpha=0.9, edgecolor="none")
+        # Lower right, above the note: the upper left is where the line runs when there are many alarms.
+        corner = (1.0, 0.0 if alpha is None else 0.15)
+        self.ax_.legend(loc="lower right", bbox_to_anchor=corner, framealpha=0.9, edgecolor="none")
         return self
 
     def _draw_band(self, rates: Floats, n_rows: int) -> None:
