@@ -11,6 +11,7 @@ PIP_INSTALL := $(PY) -m pip install -q --disable-pip-version-check
 # What is installed in $(VENV): a stamp per extra, older than pyproject.toml means out of date.
 TEST_ENV := $(VENV)/.installed-test
 DEV_ENV := $(VENV)/.installed-dev
+DOCS_ENV := $(VENV)/.installed-docs
 
 # Benchmark data sets, where there are any. Nothing here needs them.
 ifndef RANKAD_DATA
@@ -21,7 +22,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises certificates engines faults schema browser postgres test \
+.PHONY: help demo experiments bench quality research promises certificates engines faults schema docs docs-links browser postgres test \
 	format format-check lint types imports pytest clean
 
 help: ## show this list
@@ -69,6 +70,16 @@ faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into 
 
 schema: $(DEV_ENV) ## send ten thousand random requests made from the service's OpenAPI document (some minutes)
 	RANKAD_SCHEMA_CASES=3000 $(PY) -m pytest tests/test_service_schema.py -q -s -p no:xdist
+
+# -j is for reading and writing pages; examples run in as many processes (docs/conf.py).
+SPHINX = $(PY) -m sphinx -W --keep-going -j $(JOBS) -d build/docs-cache/doctrees
+
+docs: $(DOCS_ENV) ## build the site into build/docs, with everything on it executed; warnings are errors (some minutes)
+	RANKAD_DOCS_JOBS=$(JOBS) $(SPHINX) -b html docs build/docs
+	@echo "The site: build/docs/index.html"
+
+docs-links: $(DOCS_ENV) ## check the links of the site that lead elsewhere; needs a network
+	RANKAD_DOCS_JOBS=$(JOBS) $(SPHINX) -b linkcheck docs build/docs-links
 
 browser: ## install the browser that the report and the page are tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq
@@ -125,3 +136,7 @@ $(TEST_ENV): pyproject.toml | $(PY)
 $(DEV_ENV): pyproject.toml | $(PY)
 	$(PIP_INSTALL) -e '.[dev]'
 	@touch $(TEST_ENV) $@
+
+$(DOCS_ENV): pyproject.toml | $(PY)
+	$(PIP_INSTALL) -e '.[docs]'
+	@touch $@
