@@ -67,10 +67,12 @@ def test_the_band_is_what_chance_allows():
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3, None])
 @pytest.mark.parametrize("size", [(6.0, 4.0), (4.5, 3.4)])
-def test_the_legend_hides_no_part_of_the_line_of_many_alarms(alpha, size):
-    # Nearly all rows are alarms at every rate: so the line runs along the top.
+@pytest.mark.parametrize("highest", [60, 300, "few"])
+def test_the_legend_hides_no_part_of_the_line(alpha, size, highest):
+    # Nearly all rows are alarms at every rate, as many as asked for, or hardly any.
     rng = np.random.default_rng(0)
-    p = (1 + rng.integers(0, 60, size=90)) / 300
+    p = (1 + rng.integers(0, 60 if highest == 60 else 300, size=90)) / 300
+    p = np.maximum(p, 0.4) if highest == "few" else p
     _, ax = plt.subplots(figsize=size, layout="constrained")
     shown = PValueDisplay.from_predictions(p, chance=Chance(299), alpha=alpha, name="new.csv", ax=ax)
     shown.figure_.canvas.draw()
