@@ -34,6 +34,7 @@ extensions = [
     # Ours, in docs/_ext.
     "cells",
     "commands",
+    "llms_txt",
     "repository_links",
 ]
 exclude_patterns = ["README-for-authors.md", "gallery", "examples/**.ipynb"]
@@ -99,12 +100,13 @@ numpydoc_class_members_toctree = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "rankad"
+html_favicon = "_static/rankad.svg"
 html_static_path = ["_static"]
 html_css_files = ["rankad.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "rankad"},
+    "logo": {"text": "rankad", "image_light": "_static/rankad.svg", "image_dark": "_static/rankad.svg"},
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
