@@ -33,6 +33,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     # Ours, in docs/_ext.
     "cells",
+    "commands",
+    "llms_txt",
     "repository_links",
 ]
 exclude_patterns = ["README-for-authors.md", "gallery", "examples/**.ipynb"]
@@ -57,7 +59,9 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(CACHE / f"pages-{SOURCES}")
 nb_execution_in_temp = True
 nb_execution_timeout = 180
-nb_execution_raise_on_error = True
+# A cell that raises is a warning with its traceback, and `make docs` takes warnings for errors; to raise here would say
+# nothing about the cell where pages are read in parallel.
+nb_execution_raise_on_error = False
 nb_execution_show_tb = True
 nb_merge_streams = True
 nb_execution_excludepatterns = []
@@ -96,13 +100,14 @@ numpydoc_class_members_toctree = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "rankad"
+html_favicon = "_static/rankad.svg"
 html_static_path = ["_static"]
 html_css_files = ["rankad.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "rankad"},
-    "header_links_before_dropdown": 7,
+    "logo": {"text": "rankad", "image_light": "_static/rankad.svg", "image_dark": "_static/rankad.svg"},
+    "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],

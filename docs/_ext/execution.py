@@ -39,6 +39,9 @@ CONFIG = """\
 c = get_config()
 c.InlineBackend.figure_formats = {"retina"}
 c.HistoryManager.enabled = False
+# From the start: left to the first figure, one drawn inside plt.rc_context would be the last one shown.
+c.IPKernelApp.matplotlib = "inline"
+c.IPKernelApp.log_level = "ERROR"
 """
 
 

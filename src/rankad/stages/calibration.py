@@ -233,8 +233,8 @@ def covering_bound(
     ``P{g(x) < g^(m) - 2 gamma} <= (m - 1) / n + (2 / n) (k + 1 + log2(n / delta))`` with
     ``k = ceil(log2 N(gamma, F, 2n))`` (the logarithms are to base 2 in its proof). We take the class of all g
     in the RKHS with norm at most A, and Zhang's bound for it (2002, Theorem 4, kernel at most one):
-    ``log2 N <= 36 (A / gamma)^2 log2(2 ceil(4 A / gamma + 2) 2n + 1)``. A is the power of two above |g|, and
-    gamma the best of a fixed grid; delta is shared out over both choices.
+    ``log2 N <= 36 (A / gamma)^2 log2(2 ceil(4 A / gamma + 2) 2n + 1)``. A is the power of two above the norm of
+    g, and gamma the best of a fixed grid; delta is shared out over both choices.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def covering_bound(
         In-sample scores.
     alpha, delta : float
     norm : float
-        |g| in the RKHS.
+        Of g, in the RKHS.
     n_kernels : int or None
         How many kernels, fixed beforehand, there were to choose from; delta is shared out over them too. None
         says that the scorer is not such a g: the bandwidth or the scaling of columns comes from the rows, or
