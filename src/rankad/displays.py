@@ -151,7 +151,7 @@ class PValueDisplay:
     def _add_legend(self, steps: Floats, least: float, *, marked: bool) -> None:
         """Put the legend where the line does not run: with many alarms, at the lower right over the note."""
         style = {"framealpha": 0.9, "edgecolor": "none"}
-        in_the_middle = max(1, np.searchsorted(steps, np.sqrt(least), side="right")) / steps.size
+        in_the_middle = max(1, int(np.searchsorted(steps, np.sqrt(least), side="right"))) / steps.size
         if np.log(in_the_middle) < 0.4 * np.log(self.ax_.get_ylim()[0]):
             self.ax_.legend(loc="upper left", **style)
         else:
