@@ -90,6 +90,8 @@ sphinx_gallery_conf = {
 # -------------------------------------------------------------- reference
 
 autosummary_generate = True
+# `alpha` in a docstring: a link where that is a name, and code in any case.
+default_role = "py:obj"
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
@@ -117,6 +119,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}
 
 # Only the prompt's lines are copied, and without the prompt.
