@@ -15,7 +15,7 @@ from rankad import RankAD
 
 rng = np.random.default_rng(0)
 thin, dense = (
-    rng.normal((-1.5, 0), (1.6, 1.2), size=(300, 2)),
+    rng.normal((-1.5, 0), (1.6, 1.2), size=(600, 2)),
     rng.normal((3, 1.2), (0.45, 0.7), size=(1000, 2)),
 )
 normal = np.vstack([thin, dense])
@@ -24,7 +24,7 @@ normal = np.vstack([thin, dense])
 # The default detector lets two more parts vote; here is RankSVM alone. It never sees the distances,
 # only which of two rows has the higher rank.
 
-detector = RankAD(near_field=False, n_components=0).fit(normal)
+detector = RankAD(near_field=False, n_components=0, bandwidth="2 D_K").fit(normal)
 rows, ranks = normal[detector.training_rows_], detector.ranks_
 scores = detector.score_samples(rows)
 print(f"each rank is from {detector.n_neighbors_} neighbours")
