@@ -24,8 +24,8 @@ faulty[:, 3] *= 0.85
 
 # %%
 # The default score is made of three parts that vote. One of them is a mixture of Gaussians, whose
-# covariances know which columns go together. The isolation forest looks at one column at a time; it
-# is given the same rate of false alarms here, by the scores of the fresh rows themselves.
+# covariances know which columns go together. The isolation forest looks at one column at a time.
+# All of them raise an alarm where 5 % of the fresh rows score lower.
 
 detectors = {
     "RankAD": RankAD(),
@@ -39,8 +39,8 @@ for name, detector in detectors.items():
     print(f"{name:28s} catches {caught[name]:.0%} of the faulty rows at 5 % false alarms")
 
 # %%
-# On the left, the values of the faulty meter lie where normal ones do. On the right the two part,
-# and the detector that knows the relation tells them apart.
+# On the left, the values of the faulty meter lie in the range of normal ones. On the right the two
+# part, and the detector that knows the relation tells them apart.
 
 figure = plt.figure(figsize=(7, 5.2), layout="constrained")
 panels = figure.subplot_mosaic([["column", "relation"], ["caught", "caught"]], height_ratios=[3, 1.3])

@@ -42,8 +42,9 @@ for alpha in (0.01, 0.05, 0.1):
 
 # %%
 # On the left, the rows and the set that raises no alarm at 5 %. On the right, the realised rate
-# beside the one asked for. At the smallest alphas the weighted p-values are cautious: a row where
-# hardly any calibration row was has a large weight of its own.
+# beside the one asked for: near it with weights, not equal, since the weights are estimated. At the
+# smallest alphas the weighted p-values are cautious: a row where hardly any calibration row was has
+# a large weight of its own.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.8), layout="constrained")
 left.scatter(*calibration[:1000].T, s=4, color="#0072b2", alpha=0.5, linewidth=0, label="calibration")

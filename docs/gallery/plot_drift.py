@@ -3,8 +3,8 @@ Notice that normal has drifted, and which columns did
 =====================================================
 
 A single alarm says that a row is odd. A drift alarm says that the source has changed: rows are odd
-more often, or a little odder, than they should be. Here the bearing of a pump wears slowly. Hardly
-a single reading is out of the ordinary when the monitor speaks up.
+more often, or a little odder, than they should be. Here the bearing of a pump wears slowly. Most
+single readings are still unremarkable when the monitor speaks up.
 """
 
 import matplotlib.pyplot as plt
@@ -38,9 +38,9 @@ detector = TableDetector(ids=["reading"], alpha=0.01).fit(normal)
 monitor = DriftMonitor.for_detector(detector, delta=0.01, run_length=10_000)
 p_values = detector.p_values(stream)
 for alarm in monitor.update(p_values):
-    before = np.mean(p_values[: alarm.row] <= 0.01)
-    print(f"drift alarm '{alarm.by}' at row {alarm.row}: began at about row {alarm.since};", end=" ")
-    print(f"{before:.1%} of the rows so far are alarms at 1 %")
+    since = p_values[alarm.since - 1 : alarm.row]
+    print(f"drift alarm '{alarm.by}' at row {alarm.row}: it began at about row {alarm.since},")
+    print(f"  and since then {np.sum(since <= 0.01)} of {len(since)} rows were alarms at 1 %")
 
 # %%
 # The upper picture shows the evidence, on a logarithmic scale, where 1 is a drift alarm. In the

@@ -21,8 +21,8 @@ thin, dense = (
 normal = np.vstack([thin, dense])
 
 # %%
-# The default detector lets two more parts vote; here is RankSVM alone. It never sees the distances,
-# only which of two rows has the higher rank.
+# The default detector lets two more parts vote; here is RankSVM alone, with a kernel twice as wide
+# as by default. It never sees the distances, only which of two rows ranks higher.
 
 detector = RankAD(near_field=False, n_components=0, bandwidth="2 D_K").fit(normal)
 rows, ranks = normal[detector.training_rows_], detector.ranks_
