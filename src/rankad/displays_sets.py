@@ -320,6 +320,8 @@ class DriftDisplay:
             label = "drift began, was noticed" if number == 0 else None
             ax.axvspan(alarm.since, alarm.row, color=_RED, alpha=0.12, linewidth=0, label=label)
         ax.set(xlabel="row", ylabel="evidence of drift", ylim=(0, 1.1))
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False)
+        # In one line above the axes, narrow enough for a picture of six inches.
+        style = {"fontsize": "small", "columnspacing": 1.2, "handlelength": 1.5, "frameon": False}
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, **style)
         self.ax_, self.figure_ = ax, ax.figure
         return self
