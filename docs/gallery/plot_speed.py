@@ -2,10 +2,11 @@
 How fast are new rows scored?
 =============================
 
-Measured while this page was built, on whatever machine that was, with one thread: rows per second,
-and how many anomalies each detector catches when it raises 5 % false alarms. All are fitted on the
-same 2,000 normal rows, with their default parameters. RankAD comes a second time without two of the
-three parts of its score.
+Measured while this page was built, on whatever machine that was, with one
+thread: rows per second, and how many anomalies each detector catches when it
+raises 5 % false alarms. All are fitted on the same 2,000 normal rows, with
+their default parameters. RankAD comes a second time without two of the three
+parts of its score.
 """
 
 from time import perf_counter
@@ -20,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from rankad import KLPE, RankAD
 
 # %%
-# Ten columns that are made of four hidden ones, in two clusters. An anomaly has lost what ties its
-# columns together: each of them is that of another row.
+# Ten columns that are made of four hidden ones, in two clusters. An anomaly
+# has lost what ties its columns together: each of them is that of another row.
 
 rng = np.random.default_rng(0)
 mixing = rng.normal(size=(2, 4, 10))
@@ -30,7 +31,9 @@ mixing = rng.normal(size=(2, 4, 10))
 def draw(n):
     which, hidden = rng.integers(0, 2, n), rng.normal(size=(n, 4))
     return (
-        np.einsum("nh,nhc->nc", hidden, mixing[which]) + 3 * which[:, None] + rng.normal(0, 0.3, size=(n, 10))
+        np.einsum("nh,nhc->nc", hidden, mixing[which])
+        + 3 * which[:, None]
+        + rng.normal(0, 0.3, size=(n, 10))
     )
 
 
@@ -57,8 +60,14 @@ with threadpool_limits(1):
             start = perf_counter()
             scores = detector.score_samples(anomalies)
             seconds.append(perf_counter() - start)
-        speeds[name], caught[name] = len(anomalies) / min(seconds), np.mean(scores < line)
-        print(f"{name:22s} {speeds[name]:10,.0f} rows per second, {caught[name]:4.0%} caught")
+        speeds[name], caught[name] = (
+            len(anomalies) / min(seconds),
+            np.mean(scores < line),
+        )
+        print(
+            f"{name:22s} {speeds[name]:10,.0f} rows per second, "
+            f"{caught[name]:4.0%} caught"
+        )
 
 # %%
 # Up and to the right is better.
@@ -68,7 +77,12 @@ for name, speed in speeds.items():
     colour = "#0072b2" if "RankAD" in name or name == "KLPE" else "#666666"
     ax.scatter(speed, caught[name], s=60, color=colour)
     ax.annotate(
-        name, (speed, caught[name]), xytext=(0, 8), textcoords="offset points", ha="center", color=colour
+        name,
+        (speed, caught[name]),
+        xytext=(0, 8),
+        textcoords="offset points",
+        ha="center",
+        color=colour,
     )
 ax.set(
     xscale="log",
