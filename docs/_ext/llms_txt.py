@@ -4,6 +4,7 @@ import re
 
 from docutils import nodes
 from sphinx.builders.text import TextBuilder
+from sphinx.util import logging
 from sphinx.util.display import status_iterator
 from sphinx.writers.text import TextTranslator
 
@@ -40,7 +41,8 @@ def write_texts(app, exception) -> None:
     lines = [f"# {app.config.project}", "", f"> {summary(env.get_doctree(app.config.root_doc))}", ""]
     whole = []
     for name in status_iterator(_in_order(env), "writing texts... ", "brown", length=len(env.all_docs)):
-        text = as_text(env, builder, name)
+        with logging.suppress_logging():  # all was said when the HTML was made
+            text = as_text(env, builder, name)
         (app.outdir / f"{name}.txt").write_text(text, encoding="utf-8")
         title = env.titles[name].astext()
         if name in env.toctree_includes.get(app.config.root_doc, []):
