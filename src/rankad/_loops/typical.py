@@ -10,39 +10,22 @@ from numpy.typing import NDArray
 from rankad._base.arrays import Floats, Ints
 from rankad._loops.cache import compiled
 
-__all__ = ["Layout", "lay_out", "medoids", "nearest", "nearest_without"]
-
 
 class Layout(NamedTuple):
     """Nominal rows as the compiled loops read them.
 
     The indicators of a category repeat themselves: what nominal rows have in a group of several columns is
     one of few patterns, each of which is compared once.
-
-    Attributes
-    ----------
-    blocks : ndarray of shape (n_blocks, d, _TOGETHER)
-        In the units of distances.
-    rows : ndarray of shape (n, d)
-        The same.
-    order : ndarray of int, shape (d,)
-        All columns, group after group.
-    starts : ndarray of int, shape (n_groups + 1,)
-        Where those of a group start.
-    begins : ndarray of int, shape (n_groups + 1,)
-        Where the patterns of a group begin; groups that are better looked at row by row have none.
-    codes : ndarray of int, shape (n_blocks, n_groups, _TOGETHER)
-        Which of its group's patterns each row has.
-    patterns : ndarray of shape (n_values,)
-        What they have: group after group, column after column, all that the group's patterns have there.
     """
 
-    blocks: Floats
-    rows: Floats
-    order: Ints
-    starts: Ints
+    blocks: Floats  # in the units of distances, of shape (n_blocks, d, _TOGETHER)
+    rows: Floats  # the same, of shape (n, d)
+    order: Ints  # all columns, group after group
+    starts: Ints  # where those of a group start, of shape (n_groups + 1,)
+    # Where the patterns of a group begin; groups that are better looked at row by row have none.
     begins: Ints
-    codes: Ints
+    codes: Ints  # which of its group's patterns each row has, of shape (n_blocks, n_groups, _TOGETHER)
+    # Group after group, column after column, all that the group's patterns have there.
     patterns: Floats
 
 

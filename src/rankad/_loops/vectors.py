@@ -19,8 +19,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["GROUPS", "INDEX", "LEAST_POWER", "POLYNOMIAL", "Vectors", "in_groups", "lanes", "vector_code"]
-
 INDEX = ir.IntType(64)
 # `Vectors.power` returns 2^-q for q up to this, 8e-31: sums cannot see less, and arithmetic on subnormal
 # numbers is many times slower.

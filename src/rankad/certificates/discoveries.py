@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_p_values, check_unit
 
-__all__ = ["FalseAlarmCount", "FalseAlarmCounter", "checked_p_values", "normal_share", "storey"]
-
 
 class FalseAlarmCount(NamedTuple):
     """A bound on the false alarms among rows that were picked.

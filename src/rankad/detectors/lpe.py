@@ -26,8 +26,6 @@ from rankad.stages.copies import find_repeats
 from rankad.stages.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.stages.scaling import Scaling, fit_scaling
 
-__all__ = ["KLPE", "EpsilonLPE"]
-
 _LEAST_ROWS = 4
 # Up to this many rows each is left out of the scaling too; of more, those that move it.
 _SMALL = 1_000

@@ -24,8 +24,6 @@ from rankad.scorers.mixture import GaussianMixture, MixturePlan
 from rankad.scorers.nearfield import NearField, near_unit
 from rankad.stages.scaling import fit_scaling
 
-__all__ = ["KernelLeftOut", "LeftOut", "near_left_out"]
-
 # Units whose logarithms differ by no more than the first measure equally far; by more than the second, they
 # are of another size.
 _ALIKE, _OTHER_SIZE = 0.2, 1.0

@@ -15,8 +15,6 @@ import numpy as np
 from rankad._base.arrays import Floats
 from rankad.stages.scaling import Scaling
 
-__all__ = ["Narrowed", "narrow_others", "narrowed", "shuffled_cells"]
-
 _COLUMNS = 4_096
 # Directions in which rows differ by no more than this share of the most are rounding.
 _ROUNDING = 1e-12

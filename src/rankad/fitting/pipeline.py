@@ -23,8 +23,6 @@ from rankad.scorers.nearfield import NearField, near_unit
 from rankad.stages.calibration import Calibration, Kind
 from rankad.stages.neighbors import Neighbors
 
-__all__ = ["Fitted", "fit_model"]
-
 # What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
 _EQUAL_WITHIN = 1e-6
 # Rows so many bandwidths apart have kernel values that differ by a ten-thousandth at most.

@@ -32,8 +32,6 @@ from rankad.stages.ranks import density_ranks, knn_statistic, resampled_ranks
 from rankad.stages.ranksvm import RankSVMSolution, solve_path
 from rankad.stages.scaling import fit_scaling
 
-__all__ = ["FittedRanker", "KnownNeighbors", "PreparedRows", "Recipe"]
-
 # How many random halvings the ranks are averaged over (the paper's section 6.1).
 N_HALVINGS = 20
 # The point at infinity weighs like a level of a third of the rows.

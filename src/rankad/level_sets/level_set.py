@@ -12,8 +12,6 @@ from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_unit, is_count
 from rankad.level_sets.proposal import Proposal
 
-__all__ = ["LevelSet", "Volume", "kept_rows"]
-
 # Rows per step of Monte Carlo, and steps at most.
 _BATCH, _MOST_BATCHES = 20_000, 50
 

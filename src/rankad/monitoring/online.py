@@ -12,8 +12,6 @@ from rankad._base.arrays import Bools
 from rankad._base.checks import check_choice, check_unit, is_count
 from rankad.certificates.discoveries import checked_p_values
 
-__all__ = ["OnlineAlarms"]
-
 _METHODS = ("lond", "lond-dependent", "batch")
 
 

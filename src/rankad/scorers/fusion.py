@@ -17,8 +17,6 @@ from rankad.scorers.kernel import KernelScorer
 from rankad.scorers.mixture import GaussianMixture
 from rankad.scorers.nearfield import NearField
 
-__all__ = ["FusedScorer", "Units", "fuse", "units_of"]
-
 # So many units below the middle, scores go on as logarithms: no part is to outvote the others by being
 # measured in small units, and yet far rows keep their order.
 _REACH = 4.0
@@ -32,18 +30,10 @@ _FEW, _BLOCK = 4_096, 2**16
 
 
 class Units(NamedTuple):
-    """What the scores of parts are measured in.
+    """What the scores of parts are measured in, both of shape (p,)."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (p,)
-        The median score.
-    spreads : ndarray of shape (p,)
-        The standard deviation, with the outermost twentieths drawn in; zero for a part that tells no rows
-        apart.
-    """
-
-    centers: Floats
+    centers: Floats  # median scores
+    # Standard deviations, with the outermost twentieths drawn in; zero for a part that tells no rows apart.
     spreads: Floats
 
 

@@ -19,8 +19,6 @@ from rankad.stages.kernels import choose_landmarks
 from rankad.stages.neighbors import nearest_neighbors
 from rankad.stages.scaling import Scaling, fit_scaling
 
-__all__ = ["GaussianMixture", "MixturePlan", "fit_mixture"]
-
 # Steps of expectation and maximization after the first covariances. Few, so that every fold can take them.
 _STEPS = 3
 # Added to every variance, in units of the standardized columns.
@@ -41,18 +39,10 @@ _AT_ONCE = 2**21
 
 @dataclass(frozen=True)
 class GaussianMixture:
-    """The logarithm of ``sum_k exp(c_k - |F_k (x - m_k)|^2 / 2)``: of a density, or of a multiple of one.
+    """The logarithm of ``sum_k exp(c_k - |F_k (x - m_k)|^2 / 2)``: of a density, or of a multiple of one."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (K, d)
-    factors : ndarray of shape (K, d, d)
-        Lower triangular; ``F' F`` is the inverse of a covariance.
-    constants : ndarray of shape (K,)
-    """
-
-    means: Floats
-    factors: Floats
+    means: Floats  # of shape (K, d)
+    factors: Floats  # of shape (K, d, d), lower triangular; F' F is the inverse of a covariance
     constants: Floats
 
     def score(self, rows: Floats) -> Floats:

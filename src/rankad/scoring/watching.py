@@ -28,8 +28,6 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
 
-__all__ = ["Watcher", "watching_alone"]
-
 _VERSION = 1
 # Rows that are kept to name the columns that moved.
 _RECENT = 500

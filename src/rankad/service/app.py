@@ -32,8 +32,6 @@ from rankad.service.scoring import Answers, decide, explain_rows, rate_of, score
 from rankad.service.settings import Settings, is_loopback
 from rankad.service.state import INLINE_BYTES, INLINE_ROWS, Service
 
-__all__ = ["make_app"]
-
 _log = logging.getLogger("rankad.service")
 _MOST_LISTED = 1_000
 _MOST_EXPLAINED = 1_000

@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 from rankad._base.files import check_output, is_stream
 
-__all__ = ["Database", "Postgres", "Sqlite", "Transaction", "open_database"]
-
 
 class Transaction(Protocol):
     """What may be done within a transaction."""

@@ -18,8 +18,6 @@ from rankad.service.arrow_sizes import unpacked_bytes
 from rankad.service.errors import RequestError
 from rankad.service.mixed import Part, parts_of
 
-__all__ = ["ARROW", "CSV", "JSON", "NDJSON", "Batch", "encode", "media_type", "read_rows"]
-
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 ARROW = "application/vnd.apache.arrow.stream"
 _KNOWN = (JSON, NDJSON, CSV, ARROW)

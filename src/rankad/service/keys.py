@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple
 
 from rankad._base.files import check_output, is_stream
 
-__all__ = ["Key", "KeyFile", "Role"]
-
 Role = Literal["read", "admin"]
 _PREFIX = "rankad_"
 

@@ -9,8 +9,6 @@ from rankad import __version__
 from rankad.service.formats import ARROW, CSV, JSON, NDJSON
 from rankad.service.inference import DATATYPES
 
-__all__ = ["document"]
-
 
 def _object(**properties: Any) -> dict[str, Any]:
     """Return the schema of an object with just these properties."""

@@ -17,16 +17,6 @@ from scipy.special import betaincinv
 
 from rankad._base.arrays import Floats
 
-__all__ = [
-    "TIED_WITHIN",
-    "Calibration",
-    "FalseAlarmBound",
-    "beta_bound",
-    "covering_bound",
-    "n_attainable",
-    "worth_of",
-]
-
 # For the spread of the realised rate, a row left out counts for so many that had no part in training.
 _WORTH_LEFT_OUT = 1 / 3
 # Scores left out are up to a millionth lower than those they tie with.

@@ -21,8 +21,6 @@ from rankad._loops.nearest import nearest_hubs
 from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, squared_distances
 
-__all__ = ["KernelFeatures", "KernelMap", "choose_landmarks"]
-
 # The landmarks' kernel matrix, whose diagonal is one, is factorized until no more than this is left of it.
 TOLERANCE = 1e-8
 # Kernel values below exp(-46), about 1e-20, are set to zero: they do not change sums, and arithmetic on their
@@ -232,20 +230,12 @@ def _exponents(squared, which, sigma, out):  # type: ignore[no-untyped-def]
 class KernelFeatures(NamedTuple):
     """Features whose inner products approximate the kernel, by the landmarks (Nystroem).
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, r)
-        ``Z = K_nr L^-T``, so that ``Z Z' = K_nr K_rr^-1 K_rn``; equal to K where every row is a landmark.
-    factor : ndarray of shape (r, r)
-        ``L``, lower triangular, with ``L L' = K_rr``.
-    chosen : ndarray of int, shape (r,)
-        The landmarks that are needed: the others are combinations of these, to `TOLERANCE`. At wide
-        bandwidths they are few.
-    n_landmarks : int
+    ``Z Z' = K_nr K_rr^-1 K_rn``, which is K where every row is a landmark. The r chosen landmarks are those
+    needed: the others are combinations of these, to `TOLERANCE`. At wide bandwidths they are few.
     """
 
-    rows: Floats
-    factor: Floats
+    rows: Floats  # Z = K_nr L^-T, of shape (n, r)
+    factor: Floats  # L, lower triangular, with L L' = K_rr
     chosen: Ints
     n_landmarks: int
 

@@ -23,15 +23,6 @@ from rankad._loops.nearest import scan
 from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, nearest_wide
 
-__all__ = [
-    "Neighbors",
-    "nearest_neighbors",
-    "neighbors_among",
-    "radius_counts",
-    "random_halves",
-    "split_means",
-]
-
 # Where a k-d tree wins: up to 4 columns always, up to 8 once there are enough rows to prune.
 _TREE_COLUMNS = ((4, 0), (8, 10_000))
 _SUMMED_ALIKE = 4
@@ -44,17 +35,10 @@ _LOOK_EVERY = 4
 
 
 class Neighbors(NamedTuple):
-    """Neighbours of every query row, the nearest first.
-
-    Attributes
-    ----------
-    distances : ndarray of shape (n_queries, k)
-    indices : ndarray of int, shape (n_queries, k)
-        Positions in the reference rows.
-    """
+    """Neighbours of every query row, the nearest first; both are of shape (n_queries, k)."""
 
     distances: Floats
-    indices: Ints
+    indices: Ints  # positions in the reference rows
 
 
 def nearest_neighbors(
@@ -125,18 +109,8 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
     The neighbours of all rows are known, in units that may differ. A row that is not among them is farther
     than the last of them; where that proves that no nearer one was missed, no search is needed.
 
-    Parameters
-    ----------
-    kept : ndarray of int, shape (m,)
-        Positions among all rows.
-    k : int
-        At most ``m - 1``.
-    rows : ndarray of shape (m, d)
-        The kept rows, in units of their own.
-    known : Neighbors
-        Of every row among all rows.
-    shrinkage : float
-        No distance between `rows` is less than this times what it is in the units of `known`.
+    `kept` are positions among all rows, and `rows` the kept rows in units of their own: no distance between
+    them is less than `shrinkage` times what it is in the units of `known`, the neighbours of every row.
     """
     if not 1 <= k < len(kept):
         raise ValueError(f"k must lie between 1 and {len(kept) - 1}, the number of other rows; got {k}.")
@@ -217,19 +191,8 @@ def split_means(rows: Floats, k: int, halves: Bools, wide: Neighbors | None = No
     half, the first k, are its nearest there. Where fewer than k lie there (probability about one in a
     million per row at k = 20), that row alone is asked again.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    k : int
-        At most ``n // 2``.
-    halves : ndarray of bool, shape (n_splits, n)
-        As `random_halves` draws them.
-    wide : Neighbors, optional
-        Neighbours of every row among all rows, if they are known already; as many as there may be.
-
-    Returns
-    -------
-    ndarray of shape (n_splits, n)
+    The result is of shape (n_splits, n), as are the halves (`random_halves`). `wide` are neighbours of every
+    row among all rows, if they are known already; as many as there may be.
     """
     smaller = int(min(halves.sum(axis=1).min(), (~halves).sum(axis=1).min()))
     if not 1 <= k <= smaller:

@@ -19,8 +19,6 @@ from rankad.service.page.tables import Table, open_stored
 from rankad.service.page.understanding import Corrections
 from rankad.service.page.workspace import Workspace, read_json, write_json
 
-__all__ = ["FitRequest", "Fits"]
-
 # A process that has not been heard of for so long is gone, and so is the one that started it.
 _SILENT_SECONDS = 60.0
 _ENDED = ("done", "failed", "cancelled")
