@@ -43,7 +43,7 @@ class InProcess:
     Parameters
     ----------
     partitions : sequence of iterables of blocks, or of callables that return such
-        Callables are for blocks that are read anew in every pass.
+        Callables are for blocks that are read again in every pass.
 
     Examples
     --------

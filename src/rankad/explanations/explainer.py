@@ -161,10 +161,10 @@ def explain(detector: RankAD, X: Any, **options: Any) -> Explanations:
     >>> from rankad import RankAD
     >>> rng = np.random.default_rng(0)
     >>> detector = RankAD(random_state=0).fit(rng.normal(size=(300, 3)))
-    >>> found = explain(detector, [[0.1, 7.0, 0.2]])[0]
-    >>> found.reasons[0].column, found.reasons[0].value, found.reasons[0].p_value > 0.05
+    >>> why = explain(detector, [[0.1, 7.0, 0.2]])[0]
+    >>> why.reasons[0].column, why.reasons[0].value, why.reasons[0].p_value > 0.05
     (1, 7.0, True)
-    >>> [move.column for move in found.change.moves]
+    >>> [move.column for move in why.change.moves]
     [1]
     """
     explainer = Explainer(detector, **options)

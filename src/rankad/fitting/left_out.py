@@ -1,6 +1,6 @@
 """What each part of the score says of training rows that it was made without.
 
-The left-out scores of a part are those of the same part made anew, units included, from the rows outside a
+The left-out scores of a part are those of the same part made again, units included, from the rows outside a
 fold.
 """
 

@@ -175,7 +175,7 @@ def _cross_fitted(
 ) -> tuple[Floats, str | None]:
     """Return the scores that training rows calibrate with, and why they cannot be trusted, if so.
 
-    Rows that a score cannot tell from others form a plateau, where left-out scores differ by next to nothing.
+    Rows that a score cannot tell from others form a plateau, where left-out scores hardly differ.
     The final plateau might lie below them all, and every new row on it would be an alarm. So a row that the
     kernel cannot tell from another, or on which the parts nearly agree, calibrates with no more than its own
     final score.

@@ -59,10 +59,7 @@ class OnlineAlarms:
     """
 
     def __init__(
-        self,
-        q: float,
-        n_calibration: int,
-        method: Literal["lond", "lond-dependent", "batch"] = "lond",
+        self, q: float, n_calibration: int, method: Literal["lond", "lond-dependent", "batch"] = "lond"
     ) -> None:
         check_choice("method", method, _METHODS)
         if not is_count(n_calibration) or n_calibration < 1:

@@ -87,11 +87,11 @@ class _Layout(NamedTuple):
 
     def distances(self, rows: Floats) -> Floats:
         """Return how far away the nearest rows are."""
-        found = np.empty(len(rows))
-        near_distances(rows, *self[:-1], min(_VISITED, len(self.begins) - 1), found)
-        np.minimum(found, _MOST, out=found)
-        found *= self.size
-        return found
+        distances = np.empty(len(rows))
+        near_distances(rows, *self[:-1], min(_VISITED, len(self.begins) - 1), distances)
+        np.minimum(distances, _MOST, out=distances)
+        distances *= self.size
+        return distances
 
 
 def _size(hubs: Floats, unit: Floats) -> float:

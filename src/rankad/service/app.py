@@ -77,7 +77,7 @@ def _route(
     service: Service, path: str, handler: Handler, *, method: str = "GET", role: str | None = "read"
 ) -> Route:
     async def answer(request: Request) -> Response:
-        begun, given = time.perf_counter(), request.headers.get("x-request-id", "")
+        started, given = time.perf_counter(), request.headers.get("x-request-id", "")
         request_id = given[:100] if given.isprintable() and given else uuid.uuid4().hex
         request.state.id = request_id
         try:
@@ -101,7 +101,7 @@ def _route(
             response = _refusal(
                 RequestError(500, "internal", f"something went wrong here; see request {request_id}")
             )
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
         response.headers["x-request-id"] = request_id
         # Nothing of it is kept on the way, nor taken for something else.
         response.headers.setdefault("cache-control", "no-store")

@@ -258,7 +258,7 @@ class Postgres:
                 yield _PostgresTransaction(connection)
                 connection.execute("COMMIT")
             except BaseException:
-                # A connection that cannot even roll back is opened anew next time.
+                # A connection that cannot even roll back is opened again next time.
                 try:
                     connection.execute("ROLLBACK")
                 except self._psycopg.Error:

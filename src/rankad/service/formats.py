@@ -112,9 +112,7 @@ def _of_rows(rows: Any) -> Batch:
             if row.keys() != rows[0].keys():
                 odd = sorted(row.keys() ^ rows[0].keys())[0]
                 raise RequestError(
-                    422,
-                    "columns",
-                    f"rows 0 and {at} do not both have {odd[:100]!r}; null is a missing value",
+                    422, "columns", f"rows 0 and {at} do not both have {odd[:100]!r}; null is a missing value"
                 )
             nested = [name for name, cell in row.items() if isinstance(cell, (list, dict))]
             if nested:

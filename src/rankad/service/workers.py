@@ -85,7 +85,7 @@ class _Supervisor(multiprocess.Multiprocess):
 
 
 class _Forked(multiprocess.Process):
-    """A process of uvicorn's supervisor that is forked, not started anew."""
+    """A process of uvicorn's supervisor that is forked, not started from scratch."""
 
     def __init__(self, config: Config, sockets: list[socket.socket]) -> None:
         super().__init__(config, sockets)

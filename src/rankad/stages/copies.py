@@ -44,7 +44,7 @@ def find_repeats(rows: Floats) -> Repeats:
     Let N_k be how many distinct rows come k times. For independent rows, each count is a Poisson variable
     given how likely its row is, whatever the law, so that the expected counts obey
     ``N_k^2 k / (k + 1) <= N_(k-1) N_(k+1)`` (Cauchy-Schwarz for the moments of a mixture). Every row twice
-    and none thrice is a flagrant breach.
+    and none three times clearly breaks this.
 
     Only rows with a value that no other row shares, but for their copies, are looked at: where every value is
     common, as in a table of categories, rows repeat by nature.

@@ -39,23 +39,11 @@ _K_MEANS_ROUNDS, _K_MEANS_SHIFT = 5, 1e-3
 def choose_landmarks(
     rows: Floats, n_landmarks: int, method: str = "kmeans", *, seed: int, names: Ints | None = None
 ) -> Floats:
-    """Choose the landmarks of the kernel expansion.
+    """Choose the landmarks of the kernel expansion: centres of k-means ("kmeans"), or rows ("random").
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    n_landmarks : int
-        How many; if there are no more distinct rows than that, these are the landmarks.
-    method : {"kmeans", "random"}
-        Centres of k-means, or rows drawn at random.
-    seed : int
-    names : ndarray of int, shape (n,), optional
-        A number that identifies each row among more rows; its position by default. The random numbers of a
-        row depend on it, so that nearly the same rows have nearly the same landmarks.
-
-    Returns
-    -------
-    ndarray of shape (s, d), with ``s <= n_landmarks``
+    If there are no more distinct rows than `n_landmarks`, these are the landmarks. `names` identify each row
+    among more rows, by default by its position. The random numbers of a row depend on it, so that nearly the
+    same rows have nearly the same landmarks.
     """
     if n_landmarks < 1:
         raise ValueError(f"n_landmarks must be >= 1, got {n_landmarks!r}.")

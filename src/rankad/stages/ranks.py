@@ -72,14 +72,8 @@ def density_ranks(density: ArrayLike, nominal: ArrayLike | None = None) -> Float
 
     ``p-hat(eta) = #{i : density(x_i) <= density(eta)} / n``. For p-hat_K pass the negated distance
     statistic, for p-hat_epsilon the neighbour counts. The split form of the paper is the same formula with
-    the queries' density measured in ``S_2`` and the nominal rows' in ``S_1``.
-
-    Parameters
-    ----------
-    density : array-like of shape (n_queries,)
-        Anything that grows with the density at the query rows.
-    nominal : array-like of shape (n,), optional
-        The same at the nominal rows; by default the queries are the nominal rows.
+    the queries' density measured in ``S_2`` and the nominal rows' in ``S_1``. By default the queries are the
+    nominal rows.
 
     Examples
     --------

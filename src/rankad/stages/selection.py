@@ -21,8 +21,8 @@ PAPER_C = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.
 PAPER_MULTIPLES = tuple(2.0**exponent for exponent in range(-10, 11))
 
 
-# Added to losses before they are held against the least: a hundredth more or less, where next to nothing goes
-# wrong, is no matter.
+# Added to losses before they are compared with the least: where nearly nothing goes wrong, a difference of a
+# hundredth does not matter.
 _FLOOR = 0.01
 
 
@@ -41,7 +41,7 @@ class SelectionTable(NamedTuple):
         shuffled columns and by uniform rows; the others have one.
     relative_losses : ndarray of shape (n_trials,)
         What trials are ordered by: the mean over the kinds, each relative to the least that any trial
-        reached (0.01 added to both, lest next to nothing be divided by nothing). So each kind counts where it
+        reached (0.01 is added to both, so that nothing is divided by zero). So each kind counts where it
         can tell trials apart: uniform rows in few dimensions, where their losses are small numbers beside
         those of shuffled columns, and shuffled columns in many, where hardly any uniform row is mistaken.
     standard_errors : ndarray of shape (n_trials,)
