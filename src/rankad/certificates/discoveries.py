@@ -174,7 +174,7 @@ class FalseAlarmCounter:
 
 
 def checked_p_values(p_values: ArrayLike) -> Floats:
-    """Return p-values as an array of one dimension, or raise where they are none."""
+    """Return p-values as an array of one dimension, or raise if they are not p-values."""
     values = np.asarray(p_values, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(

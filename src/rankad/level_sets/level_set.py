@@ -90,7 +90,7 @@ class LevelSet:
         return self.threshold > -math.inf
 
     def contains(self, X: Any) -> Bools:
-        """Return True for rows in the set: those that are no alarm at alpha."""
+        """Return True for rows in the set: those that are not alarms at alpha."""
         return np.asarray(self.detector.score_samples(X) >= self.threshold)
 
     def is_within(self, other: LevelSet) -> bool:

@@ -123,7 +123,7 @@ def _route(
 
 
 def _check_host(service: Service, request: Request) -> None:
-    """Refuse names that are not this machine's own, where there are no keys.
+    """Refuse names other than this machine's own if there are no keys.
 
     A hostile site can let its name point to 127.0.0.1, and a browser then takes the service for a part of it.
     """

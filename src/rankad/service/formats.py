@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 def media_type(header: str | None, default: str) -> str:
-    """Return the media type of a Content-Type or Accept header, or raise if it is none of ours."""
+    """Return the media type of a Content-Type or Accept header, or raise if it is not supported."""
     asked = [part.split(";")[0].strip().lower() for part in (header or default).split(",")]
     for value in asked:
         if value in ("*/*", "application/*", ""):
