@@ -313,7 +313,7 @@ def test_keys(folder, tmp_path):
         assert status(admin, "POST", "/models/pump/reload") == 200
         assert client.get("/health/live").status_code == 200
     path.write_text("reader read short\n")
-    with pytest.raises(ValueError, match="no key"):
+    with pytest.raises(ValueError, match="not a key"):
         KeyFile(path)
 
 
