@@ -185,8 +185,8 @@ def rows_needed(alpha: float, delta: float, tolerance: float, calibration: str =
     worth = worth_of(calibration)
     if not worth or calibration not in ("split", "cross-fit", "leave-one-out"):
         raise ValueError(
-            f"calibration must be 'split', 'cross-fit' or 'leave-one-out', got {calibration!r}; no number of "
-            f"rows is known for others."
+            f"calibration must be 'split', 'cross-fit' or 'leave-one-out', got {calibration!r}; for other "
+            f"kinds no number of rows is known."
         )
     limit = alpha + tolerance
     if limit >= 1:

@@ -270,8 +270,8 @@ def kept_rows(detector: Any) -> Floats:
     """Return the normal rows that a detector keeps, in the units of its columns."""
     if hasattr(detector, "encoder_"):
         raise ValueError(
-            "A level set has a volume where all columns are continuous numbers: fit a RankAD on these "
-            "columns, in the place of a TableDetector."
+            "A level set needs continuous numbers in all columns, so that a TableDetector has none. Fit a "
+            "RankAD on the columns of numbers, and ask that for its level set."
         )
     rows = getattr(detector, "nominal_rows_", None)
     if rows is None and hasattr(detector, "reference_"):
