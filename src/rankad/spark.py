@@ -45,14 +45,7 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}; run pip install 'rankad[spark]' to fit and score with Spark") from error
 
-__all__ = [
-    "RankAD",
-    "RankADModel",
-    "SparkPartitions",
-    "TableDetector",
-    "TableDetectorModel",
-    "session",
-]
+__all__ = ["RankAD", "RankADModel", "SparkPartitions", "TableDetector", "TableDetectorModel", "session"]
 
 T = TypeVar("T")
 

@@ -10,8 +10,6 @@ import numpy as np
 from rankad._base.arrays import Floats
 from rankad.level_sets.proposal import Proposal
 
-__all__ = ["MassVolumeCurve", "mass_volume_curve"]
-
 
 class MassVolumeCurve(NamedTuple):
     """How large the sets of a score are that hold a share of the normal rows.

@@ -12,8 +12,6 @@ from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_unit, is_count
 from rankad.level_sets.proposal import Proposal
 
-__all__ = ["LevelSet", "Volume", "kept_rows"]
-
 # Rows per step of Monte Carlo, and steps at most.
 _BATCH, _MOST_BATCHES = 20_000, 50
 
@@ -92,7 +90,7 @@ class LevelSet:
         return self.threshold > -math.inf
 
     def contains(self, X: Any) -> Bools:
-        """Return True for rows in the set: those that are no alarm at alpha."""
+        """Return True for rows in the set: those that are not alarms at alpha."""
         return np.asarray(self.detector.score_samples(X) >= self.threshold)
 
     def is_within(self, other: LevelSet) -> bool:
@@ -281,8 +279,8 @@ def kept_rows(detector: Any) -> Floats:
     """Return the normal rows that a detector keeps, in the units of its columns."""
     if hasattr(detector, "encoder_"):
         raise ValueError(
-            "A level set has a volume where all columns are continuous numbers: fit a RankAD on these "
-            "columns, in the place of a TableDetector."
+            "A level set needs continuous numbers in all columns, so that a TableDetector has none. Fit a "
+            "RankAD on the columns of numbers, and ask that for its level set."
         )
     rows = getattr(detector, "nominal_rows_", None)
     if rows is None and hasattr(detector, "reference_"):
