@@ -59,8 +59,8 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(CACHE / f"pages-{SOURCES}")
 nb_execution_in_temp = True
 nb_execution_timeout = 180
-# A cell that raises is a warning with its traceback, and `make docs` takes warnings for errors; to raise here would say
-# nothing about the cell where pages are read in parallel.
+# A cell that raises is a warning with its traceback, and `make docs` takes warnings for errors. To raise here
+# would say nothing about the cell where pages are read in parallel.
 nb_execution_raise_on_error = False
 nb_execution_show_tb = True
 nb_merge_streams = True
@@ -78,7 +78,6 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_memory": False,
     "remove_config_comments": True,
-    "reference_url": {"rankad": None},
     "doc_module": ("rankad",),
     "backreferences_dir": "reference/backreferences",
     "image_srcset": ["2x"],

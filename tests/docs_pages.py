@@ -57,7 +57,11 @@ class Block(NamedTuple):
 
     @property
     def is_shell(self):
-        return self.code.startswith("%%shell") if self.is_cell else self.info in {"bash", "sh", "console", "shell"}
+        return (
+            self.code.startswith("%%shell")
+            if self.is_cell
+            else self.info in {"bash", "sh", "console", "shell"}
+        )
 
 
 def blocks(page):
@@ -72,7 +76,9 @@ def blocks(page):
         closing = re.compile(rf"^ *{opened['fence'][0]}{{{len(opened['fence'])},}} *$")
         end = next((i for i in range(at + 1, len(lines)) if closing.match(lines[i])), len(lines))
         indent = len(opened["indent"])
-        text = "\n".join(line[indent:] if line[:indent].isspace() or not indent else line for line in lines[at + 1 : end])
+        text = "\n".join(
+            line[indent:] if line[:indent].isspace() or not indent else line for line in lines[at + 1 : end]
+        )
         yield Block(page, at + 1, opened["info"].strip(), text)
         at = end + 1
 
@@ -99,7 +105,9 @@ def links(page):
 
 def roles(page):
     """Return the references of a page or an example: kind and target."""
-    pattern, text = (_ROLE, prose(page)) if page.suffix == ".md" else (_RST_ROLE, page.read_text(encoding="utf-8"))
+    pattern, text = (
+        (_ROLE, prose(page)) if page.suffix == ".md" else (_RST_ROLE, page.read_text(encoding="utf-8"))
+    )
     for kind, written in pattern.findall(text):
         explicit = re.search(r"<([^<>]+)>$", written)
         yield kind, (explicit[1] if explicit else written).lstrip("~!")
@@ -108,7 +116,9 @@ def roles(page):
 def anchors(page):
     """Return the anchors that GitHub and the site make of a page's headings."""
     found = []
-    inside = {line for block in blocks(page) for line in range(block.line, block.line + block.text.count("\n") + 2)}
+    inside = {
+        line for block in blocks(page) for line in range(block.line, block.line + block.text.count("\n") + 2)
+    }
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
         heading = re.match(r"#{1,6} +(.*?) *#*$", line)
         if heading and number not in inside:

@@ -76,9 +76,13 @@ def test_a_page_with_cells_says_that_it_is_run(page):
 def test_cells_are_python_or_shell(block):
     assert block.info == "{code-cell} ipython3"
     if block.is_shell:
-        assert re.match(r"%%shell( \d+)?\n", block.code), "a shell cell begins with %%shell and a line of its own"
+        assert re.match(r"%%shell( \d+)?\n", block.code), (
+            "a shell cell begins with %%shell and a line of its own"
+        )
         if shutil.which("bash"):
-            said = subprocess.run(["bash", "-n"], input=block.code.partition("\n")[2], text=True, capture_output=True)
+            said = subprocess.run(
+                ["bash", "-n"], input=block.code.partition("\n")[2], text=True, capture_output=True
+            )
             assert not said.stderr, said.stderr
     else:
         compile(python_of(block), str(block), "exec")
@@ -106,7 +110,9 @@ class Names(ast.NodeVisitor):
     def visit_ImportFrom(self, node):
         if (node.module or "").split(".")[0] == "rankad":
             for alias in node.names:
-                self.known[alias.asname or alias.name] = self.attribute(importlib.import_module(node.module), alias.name)
+                self.known[alias.asname or alias.name] = self.attribute(
+                    importlib.import_module(node.module), alias.name
+                )
 
     def visit_Assign(self, node):
         self.generic_visit(node)
@@ -223,7 +229,9 @@ def wrong_calls(text, options):
             yield f"no command {name!r}: rankad {' '.join(words)}"
             continue
         flags = (re.match(r"--?[a-zA-Z][\w-]*", word) for word in words)
-        yield from (f"rankad {name} has no {flag[0]}" for flag in flags if flag and flag[0] not in options[name])
+        yield from (
+            f"rankad {name} has no {flag[0]}" for flag in flags if flag and flag[0] not in options[name]
+        )
 
 
 @pytest.mark.parametrize(
@@ -260,7 +268,9 @@ def test_links_and_pictures_lead_somewhere(page):
             target = (ROOT / path).resolve()
         assert target.exists(), f"{short(page)} links to {link}, which is not there"
         if anchor and target.suffix == ".md":
-            assert anchor in anchors(target), f"{short(page)}: there is no heading for #{anchor} in {short(target)}"
+            assert anchor in anchors(target), (
+                f"{short(page)}: there is no heading for #{anchor} in {short(target)}"
+            )
 
 
 def resolved(name):
@@ -277,7 +287,10 @@ def resolved(name):
 
 @pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=short)
 def test_references_to_names_words_and_pages_exist(page):
-    words = {word.lower() for word in re.findall(r"^   (\S.*)$", prose(DOCS / "reference" / "glossary.md"), re.MULTILINE)}
+    words = {
+        word.lower()
+        for word in re.findall(r"^   (\S.*)$", prose(DOCS / "reference" / "glossary.md"), re.MULTILINE)
+    }
     for kind, target in roles(page):
         if kind == "term":
             assert target.lower() in words, f"{short(page)}: the glossary has no {target!r}"
@@ -285,9 +298,11 @@ def test_references_to_names_words_and_pages_exist(page):
             path = DOCS / target[1:] if target.startswith("/") else page.parent / target
             in_gallery = DOCS / "gallery" / f"{path.name}.py"
             there = any(path.with_name(path.name + end).exists() for end in (".md", ".rst"))
-            assert there or (path.parent.name == "examples" and in_gallery.exists()) or target == "/examples/index", (
-                f"{short(page)}: there is no page {target}"
-            )
+            assert (
+                there
+                or (path.parent.name == "examples" and in_gallery.exists())
+                or target == "/examples/index"
+            ), f"{short(page)}: there is no page {target}"
         elif kind != "ref":
             assert target.startswith("rankad"), f"{short(page)}: give the full name of {target}"
             resolved(target)
@@ -301,7 +316,9 @@ def test_every_page_is_in_a_table_of_contents():
             name = os.path.relpath(os.path.normpath(path), DOCS)
             if name == "examples/index":
                 continue
-            files = [DOCS / f"{name}{end}" for end in (".md", ".rst", "") if (DOCS / f"{name}{end}").is_file()]
+            files = [
+                DOCS / f"{name}{end}" for end in (".md", ".rst", "") if (DOCS / f"{name}{end}").is_file()
+            ]
             assert files, f"{short(page)} lists {entry}, which is not there"
             listed.add(files[0])
     assert {page for page in PAGES if page not in listed} == {DOCS / "index.md"}
@@ -319,7 +336,11 @@ def test_the_reference_has_every_public_name():
             for name in re.findall(r"^   ([A-Za-z_.]+)$", block.text, re.MULTILINE):
                 if module in {"rankad.dask", "rankad.spark"}:
                     # Without its engine the module cannot be imported; its text has the name.
-                    text = (ROOT / "src" / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
+                    text = (
+                        (ROOT / "src" / Path(*module.split(".")))
+                        .with_suffix(".py")
+                        .read_text(encoding="utf-8")
+                    )
                     assert f'"{name}"' in text[text.index("__all__") :]
                 else:
                     resolved(f"{module}.{name}")
@@ -354,7 +375,8 @@ import matplotlib; matplotlib.use("Agg")
 namespace = {"__name__": "__main__", "display": print}
 for cell in json.load(sys.stdin):
     if cell["shell"] is not None:
-        ended = subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", cell["code"]], stdin=subprocess.DEVNULL)
+        shell = ["bash", "-eu", "-o", "pipefail", "-c", cell["code"]]
+        ended = subprocess.run(shell, stdin=subprocess.DEVNULL)
         assert ended.returncode == cell["shell"], (cell["where"], ended.returncode)
         continue
     try:

@@ -1,4 +1,4 @@
-"""Every page as plain text beside its HTML; llms.txt, a list of them, and llms-full.txt, most of them in one file."""
+"""Every page as text beside its HTML; llms.txt, a list of them; llms-full.txt, most of them in one file."""
 
 import re
 
@@ -9,7 +9,16 @@ from sphinx.util.display import status_iterator
 from sphinx.writers.text import TextTranslator
 
 # Tables of thousands of figures, by the beginnings of their names: in the list, not in the one file.
-LONG = ("benchmarks/", "certificates", "examples/index", "faults/", "genindex", "promises/", "quality/", "reproduction")
+LONG = (
+    "benchmarks/",
+    "certificates",
+    "examples/index",
+    "faults/",
+    "genindex",
+    "promises/",
+    "quality/",
+    "reproduction",
+)
 
 
 class _Text(TextTranslator):
@@ -79,7 +88,10 @@ def _is_bundle(node: nodes.Node) -> bool:
 
 def _as_markdown(table: nodes.table) -> None:
     """Replace a table by its rows, cells between bars: narrower than a drawn one, and so read by programs."""
-    rows = ["| " + " | ".join(" ".join(cell.astext().split()) for cell in row) + " |" for row in table.findall(nodes.row)]
+    rows = [
+        "| " + " | ".join(" ".join(cell.astext().split()) for cell in row) + " |"
+        for row in table.findall(nodes.row)
+    ]
     for head in table.findall(nodes.thead):
         at = len(list(head.findall(nodes.row)))
         columns = len(next(iter(head.findall(nodes.row))))

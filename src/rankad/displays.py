@@ -149,7 +149,7 @@ class PValueDisplay:
         return self
 
     def _add_legend(self, steps: Floats, least: float, *, marked: bool) -> None:
-        """Put the legend where the line does not run: with many alarms that is the lower right, over the note."""
+        """Put the legend where the line does not run: with many alarms, the lower right, over the note."""
         style = {"framealpha": 0.9, "edgecolor": "none"}
         in_the_middle = max(1, np.searchsorted(steps, np.sqrt(least), side="right")) / steps.size
         if np.log(in_the_middle) < 0.4 * np.log(self.ax_.get_ylim()[0]):
