@@ -59,8 +59,8 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(CACHE / f"pages-{SOURCES}")
 nb_execution_in_temp = True
 nb_execution_timeout = 180
-# A cell that raises is a warning with its traceback, and `make docs` takes warnings for errors; to raise here would say
-# nothing about the cell where pages are read in parallel.
+# A cell that raises is a warning with its traceback, and `make docs` takes warnings for errors. To raise here
+# would say nothing about the cell where pages are read in parallel.
 nb_execution_raise_on_error = False
 nb_execution_show_tb = True
 nb_merge_streams = True
@@ -78,7 +78,6 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_memory": False,
     "remove_config_comments": True,
-    "reference_url": {"rankad": None},
     "doc_module": ("rankad",),
     "backreferences_dir": "reference/backreferences",
     "image_srcset": ["2x"],
@@ -90,6 +89,8 @@ sphinx_gallery_conf = {
 # -------------------------------------------------------------- reference
 
 autosummary_generate = True
+# `alpha` in a docstring: a link where that is a name, and code in any case.
+default_role = "py:obj"
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
@@ -117,6 +118,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}
 
 # Only the prompt's lines are copied, and without the prompt.

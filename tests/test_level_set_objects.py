@@ -167,3 +167,17 @@ def test_the_better_score_has_the_lower_curve(detector):
     assert ours.area() < worse.area()
     with pytest.raises(ValueError, match="masses must be shares"):
         mass_volume_curve(detector, rows, masses=[1.0])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_sets_and_curves_of_tables_with_names_are_those_of_arrays(library):
+    """scikit-learn warns of rows without names, and a warning is a failure here."""
+    frames = pytest.importorskip(library)
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    table = frames.DataFrame({"first": rows[:, 0], "second": rows[:, 1]})
+    plain, named = KLPE().fit(rows), KLPE().fit(table)
+    assert named.level_set(0.1).volume() == plain.level_set(0.1).volume()
+    assert np.array_equal(named.level_set(0.1).sample(5), plain.level_set(0.1).sample(5))
+    assert np.array_equal(named.level_set(0.1).grid(20)[2], plain.level_set(0.1).grid(20)[2])
+    of_table, of_array = mass_volume_curve(named, table), mass_volume_curve(plain, rows)
+    assert np.array_equal(of_table.volume, of_array.volume)

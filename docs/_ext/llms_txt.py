@@ -1,14 +1,24 @@
-"""Every page as plain text beside its HTML; llms.txt, a list of them, and llms-full.txt, most of them in one file."""
+"""Every page as text beside its HTML; llms.txt, a list of them; llms-full.txt, most of them in one file."""
 
 import re
 
 from docutils import nodes
 from sphinx.builders.text import TextBuilder
+from sphinx.util import logging
 from sphinx.util.display import status_iterator
 from sphinx.writers.text import TextTranslator
 
 # Tables of thousands of figures, by the beginnings of their names: in the list, not in the one file.
-LONG = ("benchmarks/", "certificates", "examples/index", "faults/", "genindex", "promises/", "quality/", "reproduction")
+LONG = (
+    "benchmarks/",
+    "certificates",
+    "examples/index",
+    "faults/",
+    "genindex",
+    "promises/",
+    "quality/",
+    "reproduction",
+)
 
 
 class _Text(TextTranslator):
@@ -40,7 +50,8 @@ def write_texts(app, exception) -> None:
     lines = [f"# {app.config.project}", "", f"> {summary(env.get_doctree(app.config.root_doc))}", ""]
     whole = []
     for name in status_iterator(_in_order(env), "writing texts... ", "brown", length=len(env.all_docs)):
-        text = as_text(env, builder, name)
+        with logging.suppress_logging():  # all was said when the HTML was made
+            text = as_text(env, builder, name)
         (app.outdir / f"{name}.txt").write_text(text, encoding="utf-8")
         title = env.titles[name].astext()
         if name in env.toctree_includes.get(app.config.root_doc, []):
@@ -77,7 +88,10 @@ def _is_bundle(node: nodes.Node) -> bool:
 
 def _as_markdown(table: nodes.table) -> None:
     """Replace a table by its rows, cells between bars: narrower than a drawn one, and so read by programs."""
-    rows = ["| " + " | ".join(" ".join(cell.astext().split()) for cell in row) + " |" for row in table.findall(nodes.row)]
+    rows = [
+        "| " + " | ".join(" ".join(cell.astext().split()) for cell in row) + " |"
+        for row in table.findall(nodes.row)
+    ]
     for head in table.findall(nodes.thead):
         at = len(list(head.findall(nodes.row)))
         columns = len(next(iter(head.findall(nodes.row))))

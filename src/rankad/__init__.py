@@ -101,9 +101,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with _no_collection():
-        found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
+        value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

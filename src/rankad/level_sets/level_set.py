@@ -12,8 +12,6 @@ from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_unit, is_count
 from rankad.level_sets.proposal import Proposal
 
-__all__ = ["LevelSet", "Volume", "kept_rows"]
-
 # Rows per step of Monte Carlo, and steps at most.
 _BATCH, _MOST_BATCHES = 20_000, 50
 
@@ -92,7 +90,7 @@ class LevelSet:
         return self.threshold > -math.inf
 
     def contains(self, X: Any) -> Bools:
-        """Return True for rows in the set: those that are no alarm at alpha."""
+        """Return True for rows in the set: those that are not alarms at alpha."""
         return np.asarray(self.detector.score_samples(X) >= self.threshold)
 
     def is_within(self, other: LevelSet) -> bool:
@@ -145,7 +143,7 @@ class LevelSet:
         while n < most:
             size = min(_BATCH, most - n)
             points = proposal.sample(size, rng)
-            inside = self.contains(points)
+            inside = self._holds(points)
             logs = np.r_[logs, -proposal.log_density(points[inside])]
             n += size
             found = _mean_of_weights(logs, n)
@@ -178,7 +176,7 @@ class LevelSet:
         self._check_bounded("points")
         rng, proposal = np.random.default_rng(random_state), Proposal.around(self._members())
         points = proposal.sample(max(20 * n, 2_000), rng)
-        points = points[self.contains(points)]
+        points = points[self._holds(points)]
         logs = -proposal.log_density(points)
         # Gumbel keys: draws without replacement in proportion to the weights.
         keys = logs + rng.gumbel(size=logs.size)
@@ -245,7 +243,7 @@ class LevelSet:
             low, high = low - margin, high + margin
             xs, ys = (np.linspace(low[at], high[at], n_grid) for at in (0, 1))
             points = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-            scores = np.asarray(self.detector.score_samples(points)).reshape(n_grid, n_grid)
+            scores = self._scores(points).reshape(n_grid, n_grid)
             edge = np.r_[scores[0], scores[-1], scores[:, 0], scores[:, -1]]
             if (edge < self.threshold).all():
                 break
@@ -256,8 +254,17 @@ class LevelSet:
 
     def _members(self) -> Floats:
         """Return the normal rows in the set, or all of them where too few are."""
-        inside = self.rows[self.contains(self.rows)]
+        inside = self.rows[self._holds(self.rows)]
         return inside if len(inside) > 2 * self.rows.shape[1] else self.rows
+
+    def _holds(self, points: Floats) -> Bools:
+        """Return the same as `contains` for points made here."""
+        return np.asarray(self._scores(points) >= self.threshold)
+
+    def _scores(self, points: Floats) -> Floats:
+        """Score points made here: they have no names, which `score_samples` asks for if it knows some."""
+        named = hasattr(self.detector, "feature_names_in_")
+        return np.asarray((self.detector._score if named else self.detector.score_samples)(points))
 
     def _check_bounded(self, what: str) -> None:
         if not self.is_bounded:
@@ -272,8 +279,8 @@ def kept_rows(detector: Any) -> Floats:
     """Return the normal rows that a detector keeps, in the units of its columns."""
     if hasattr(detector, "encoder_"):
         raise ValueError(
-            "A level set has a volume where all columns are continuous numbers: fit a RankAD on these "
-            "columns, in the place of a TableDetector."
+            "A level set needs continuous numbers in all columns, so that a TableDetector has none. Fit a "
+            "RankAD on the columns of numbers, and ask that for its level set."
         )
     rows = getattr(detector, "nominal_rows_", None)
     if rows is None and hasattr(detector, "reference_"):
