@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import gammaln
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, kstest, norm
 
 from rankad import KLPE, RankAD
 from rankad.level_sets.curves import mass_volume_curve
@@ -68,6 +68,33 @@ def test_a_learned_set_is_hardly_larger_than_the_smallest_that_holds_as_much(d):
     assert 0.95 < ratio < 1.08
 
 
+@pytest.mark.parametrize(
+    ("center", "scale"),
+    [
+        (0.0, [1e-6, 1.0, 1e3, 1e6]),
+        (1.7e9, [1.0, 1.0, 1.0, 1.0]),
+        ([0.0, 1.7e9, 0.0, 1e-3], [1e-200, 1.0, 1e200, 1e-6]),
+    ],
+    ids=["units", "seconds since 1970", "far apart"],
+)
+def test_units_and_origins_of_columns_change_nothing_but_the_unit_of_the_volume(center, scale):
+    class Moved(Gaussian):
+        def score_samples(self, X):
+            return super().score_samples((X - center) / scale)
+
+    rows = np.random.default_rng(0).normal(size=(1_000, 4)) * scale + center
+    level = LevelSet(Moved(4), 0.1, rows)
+    found = level.volume(random_state=1)
+    assert abs(np.expm1(found.log_volume - log_volume(4, 0.1) - np.log(scale).sum())) < 0.05
+    assert level.contains(level.sample(100)).all()
+
+
+def test_a_column_with_one_value_has_no_volume_that_can_be_told(detector):
+    rows = np.c_[np.random.default_rng(0).normal(size=(300, 2)), np.full(300, 0.1)]
+    with pytest.raises(ValueError, match="could not be estimated"):
+        KLPE().fit(rows).level_set(0.1).volume()
+
+
 def test_a_volume_that_cannot_be_found_is_refused():
     class Sliver(Gaussian):
         def score_samples(self, X):
@@ -123,6 +150,16 @@ def test_points_are_spread_evenly_over_the_set():
     # The square of the radius of a point in a disc is uniform.
     assert np.mean(radius**2) == pytest.approx(0.5, abs=0.02)
     assert gaussian_set(5, 0.1).project((0, 3), n=50).shape == (50, 2)
+
+
+@pytest.mark.parametrize("d", [10, 20])
+def test_points_are_spread_evenly_in_many_columns(d):
+    points = gaussian_set(d, 0.1).sample(4_000, random_state=0)
+    # The radius to the power of d is uniform.
+    share = ((points**2).sum(axis=1) / chi2.ppf(0.9, d)) ** (d / 2)
+    assert kstest(share, "uniform").pvalue > 1e-3
+    with pytest.raises(ValueError, match="spread evenly over the set were found among 1,000,000"):
+        gaussian_set(20, 0.1, n=30).sample(10**6)
 
 
 def test_a_set_that_is_the_whole_space_has_no_volume(detector):

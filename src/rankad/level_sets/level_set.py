@@ -167,24 +167,37 @@ class LevelSet:
     def sample(self, n: int, *, random_state: int | np.random.Generator | None = 0) -> Floats:
         """Draw points that are spread evenly over the set.
 
-        By sampling importance resampling: approximate, and points may repeat where the set is hard to hit.
+        Points are drawn as for `volume`, and each in the set is kept with a probability inverse to its density
+        there.
 
         Returns
         -------
         ndarray of shape (n, d)
+
+        Raises
+        ------
+        ValueError
+            Where a million points drawn are not enough for n.
         """
         if not is_count(n) or n < 1:
             raise ValueError(f"n must be an integer >= 1, got {n!r}.")
         self._check_bounded("points")
         rng, proposal = np.random.default_rng(random_state), Proposal.around(self._members())
-        points = proposal.sample(max(20 * n, 2_000), rng)
-        points = points[self.contains(points)]
-        logs = -proposal.log_density(points)
-        # Gumbel keys: draws without replacement in proportion to the weights.
-        keys = logs + rng.gumbel(size=logs.size)
-        if keys.size < n:
-            raise ValueError(f"Only {keys.size} points drawn lie in the set; ask for fewer than n={n}.")
-        return np.asarray(points[np.argsort(-keys)[:n]])
+        found, logs, lots = np.empty((0, self.rows.shape[1])), np.empty(0), np.empty(0)
+        for _ in range(_MOST_BATCHES):
+            points = proposal.sample(_BATCH, rng)
+            points = points[self.contains(points)]
+            found = np.concatenate([found, points])
+            logs = np.r_[logs, -proposal.log_density(points)]
+            lots = np.r_[lots, np.log(rng.random(len(points)))]
+            # The largest weight so far stands for the largest there is.
+            kept = np.flatnonzero(lots <= logs - logs.max(initial=-math.inf))
+            if kept.size >= n:
+                return np.asarray(found[kept[:n]])
+        raise ValueError(
+            f"Only {kept.size} points spread evenly over the set were found among {_BATCH * _MOST_BATCHES:,} "
+            f"drawn. Ask for no more than that; got n={n}."
+        )
 
     def project(
         self, columns: tuple[int, int], *, n: int = 2_000, random_state: int | np.random.Generator | None = 0
