@@ -125,7 +125,9 @@ def test_ranges_cover_the_realised_rate(contamination):
 
 
 @pytest.mark.parametrize("n", [6, 20, 80])
-@pytest.mark.parametrize("shares", [[0.05, 0.95], [0.03, 0.3, 0.67], [1 / 6] * 6], ids=["two", "three", "six"])
+@pytest.mark.parametrize(
+    "shares", [[0.05, 0.95], [0.03, 0.3, 0.67], [1 / 6] * 6], ids=["two", "three", "six"]
+)
 def test_ranges_cover_where_scores_tie(n, shares):
     # A value that has come up once is an atom all the same: the rate at it is that of the values below.
     rng, delta, repetitions = np.random.default_rng(1), 0.1, 400

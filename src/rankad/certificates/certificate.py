@@ -253,10 +253,10 @@ class Certificate:
         return 0.0 if rank < 1 else 1 - float(beta_upper(self.n + 1 - rank, self.n, delta, self._worth))
 
     def _sure_rank(self, r: int) -> tuple[int, bool]:
-        """Return the rank of a normal score that is no higher than all that alarms are below; may scores tie?
+        """Return the rank of a score up to which all normal rows raise an alarm, and whether scores tie.
 
-        Without ties that is the threshold. With ties it is the highest score below: the threshold may be a
-        value that many normal rows have, though only one calibration row does, and these are no alarms.
+        Without ties that is the threshold's. With ties it is that of the next lower score: the threshold may
+        be a value that many normal rows have, though one calibration row does, and these raise no alarm.
         """
         scores = self.calibration.scores
         may_tie = bool((scores[1:] == scores[:-1]).any())

@@ -198,8 +198,8 @@ def rows_needed(alpha: float, delta: float, tolerance: float, calibration: str =
         r = n_attainable(n, alpha)
         return r >= 1 and float(beta_upper(r, n, delta, worth)) <= limit
 
-    # All n of one rank r follow one another, and the bound falls along them: the first is the worst. From rank
-    # to rank it does not only fall, since the share r / (n + 1) is now nearer to alpha and now less near.
+    # All n of one rank r follow one another, and the bound falls along them: the first is the worst. From
+    # rank to rank it may rise, since r / (n + 1) comes nearer to alpha at some ranks than at others.
     rank = _safe_rank(alpha, delta, limit, worth)
     while rank > 1 and holds(_first_row(rank - 1, alpha)):
         rank -= 1
@@ -212,6 +212,7 @@ def _safe_rank(alpha: float, delta: float, limit: float, worth: float) -> int:
 
     If alpha were a rank over n + 1 exactly, the bound would be higher, and fall after it has risen at most.
     """
+
     def fails(rank: float) -> bool:
         return float(beta_upper(rank, rank / alpha - 1, delta, worth)) > limit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def report(
     browser, print it, or send it.
     """
     from rankad.report import render
-    from rankad.report.making import gathered, write_page
+    from rankad.report.making import gathered, promised_rates, write_page
     from rankad.scoring.batches import of_table, scan
     from rankad.scoring.loading import load_for
 
@@ -61,7 +62,9 @@ def report(
         data = gathered(
             scan(reader, detector, "Looking", meter.reading),
             detector,
-            _facts(model, detector.false_alarm_bound(detector.alpha)),
+            replace(
+                _facts(model, detector.false_alarm_bound(detector.alpha)), promised=promised_rates(detector)
+            ),
             title=title or f"Anomalies in {name}",
             rate=detector.alpha,
             top=top,

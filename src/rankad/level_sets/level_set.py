@@ -167,8 +167,8 @@ class LevelSet:
     def sample(self, n: int, *, random_state: int | np.random.Generator | None = 0) -> Floats:
         """Draw points that are spread evenly over the set.
 
-        Points are drawn as for `volume`, and each in the set is kept with a probability inverse to its density
-        there.
+        Points are drawn as for `volume`, and each in the set is kept with a probability inverse to its
+        density there.
 
         Returns
         -------
