@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 from scipy.stats import chi2, kstest, norm
+from sklearn.ensemble import IsolationForest
 
 from rankad import KLPE, RankAD
 from rankad.level_sets.curves import mass_volume_curve
@@ -204,3 +205,44 @@ def test_the_better_score_has_the_lower_curve(detector):
     assert ours.area() < worse.area()
     with pytest.raises(ValueError, match="masses must be shares"):
         mass_volume_curve(detector, rows, masses=[1.0])
+
+
+def test_sets_of_a_known_score_are_made_by_the_public_method():
+    def score(x):
+        return -(x**2).sum(axis=1)
+
+    rows = np.random.default_rng(0).normal(size=(20_000, 5))
+    level = LevelSet.of_score(score, rows, threshold=-chi2.ppf(0.9, 5))
+    assert level.alpha == pytest.approx(0.1, abs=0.01)
+    assert abs(np.expm1(level.volume().log_volume - log_volume(5, 0.1))) < 0.05
+    wider = LevelSet.of_score(score, rows, 0.05)
+    # The rows tell the threshold: an exact split calibration.
+    assert wider.threshold == np.sort(score(rows))[int(0.05 * 20_001) - 1]
+    assert level.is_within(wider)
+    assert not wider.is_within(level)
+    with pytest.raises(ValueError, match="same detector"):
+        level.is_within(LevelSet.of_score(lambda x: score(x), rows))
+
+
+def test_sets_of_other_detectors_have_volumes_too():
+    rng = np.random.default_rng(0)
+    forest = IsolationForest(random_state=0).fit(rng.normal(size=(300, 2)))
+    level = LevelSet.of_score(forest, rng.normal(size=(300, 2)), 0.1)
+    x = np.stack(np.meshgrid(*[np.linspace(-6, 6, 400)] * 2), axis=-1).reshape(-1, 2)
+    area = (forest.score_samples(x) >= level.threshold).mean() * 144
+    assert level.volume(max_error=0.02).volume == pytest.approx(area, rel=0.05)
+    assert "IsolationForest at alpha=0.1" in repr(level)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        (np.zeros(5), {}, "at least two rows of numbers, got shape"),
+        (np.zeros((9, 2)), {"threshold": np.inf}, "threshold must be None or a finite number, got inf"),
+        (np.zeros((9, 3)), {}, "one number for each row"),
+        (np.zeros((9, 2)), {"alpha": 1.0}, "alpha must be a number strictly between 0 and 1"),
+    ],
+)
+def test_what_is_no_score_or_level_is_refused(rows, options, said):
+    with pytest.raises(ValueError, match=said):
+        LevelSet.of_score(lambda x: x[:, 0] if x.shape[1] == 2 else x, rows, **options)
