@@ -23,9 +23,10 @@ from benchmarks.certificates.checks import Check, Mean
         lambda: rates.updated_certificates(30),
         lambda: many.discoveries(25)[1],
         lambda: many.discoveries(25)[0],
+        lambda: many.online(10),
         lambda: shifts.shifted(40),
     ],
-    ids=["certificates", "ties", "update", "counts", "discoveries", "weights"],
+    ids=["certificates", "ties", "update", "counts", "discoveries", "streams", "weights"],
 )
 def test_a_slice_of_each_promise_holds(study):
     checks = study()

@@ -240,9 +240,26 @@ def test_sets_of_other_detectors_have_volumes_too():
         (np.zeros(5), {}, "at least two rows of numbers, got shape"),
         (np.zeros((9, 2)), {"threshold": np.inf}, "threshold must be None or a finite number, got inf"),
         (np.zeros((9, 3)), {}, "one number for each row"),
+        (np.full((9, 2), np.nan), {}, "rows must hold finite numbers"),
         (np.zeros((9, 2)), {"alpha": 1.0}, "alpha must be a number strictly between 0 and 1"),
     ],
 )
 def test_what_is_no_score_or_level_is_refused(rows, options, said):
     with pytest.raises(ValueError, match=said):
         LevelSet.of_score(lambda x: x[:, 0] if x.shape[1] == 2 else x, rows, **options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (np.full((9, 2), np.inf), "X must hold finite numbers"),
+        (np.zeros((9, 3)), r"one number for each row.*of 9 rows it returned shape \(9, 3\)\."),
+        (np.ones((9, 2)), r"returned shape \(9,\), with NaN"),
+    ],
+)
+def test_a_curve_of_what_is_no_score_is_refused(rows, said):
+    def score(x):
+        return x if x.shape[1] == 3 else np.where(x[:, 0] == 1, np.nan, 0.0)
+
+    with pytest.raises(ValueError, match=said):
+        mass_volume_curve(score, rows)

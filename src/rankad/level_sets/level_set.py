@@ -120,6 +120,8 @@ class LevelSet:
         known = np.asarray(rows, dtype=np.float64)
         if known.ndim != 2 or len(known) < 2:
             raise ValueError(f"rows must hold at least two rows of numbers, got shape {known.shape}.")
+        if not np.isfinite(known).all():
+            raise ValueError("rows must hold finite numbers; leave out rows with missing or infinite ones.")
         if threshold is not None and not math.isfinite(threshold):
             raise ValueError(f"threshold must be None or a finite number, got {threshold!r}.")
         scored = _Scored(score, known)
