@@ -234,6 +234,21 @@ def test_a_table_replaced_by_a_longer_one_is_refused(detector, table, tmp_path):
         watcher(detector, tmp_path).read(path)
 
 
+def test_the_rest_of_a_file_that_was_rotated_is_read_under_its_new_name(detector, table, whole, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("".join(table[:350]))
+    watcher(detector, tmp_path).read(path)
+    path.write_text("".join(table))
+    path.rename(tmp_path / "t.csv.1")
+    path.write_text("".join(table[:3]))
+    with pytest.raises(TableError, match="it was replaced or cut"):
+        watcher(detector, tmp_path).read(path)
+    watcher(detector, tmp_path).read(tmp_path / "t.csv.1")
+    for kind in ("p_value", "drift"):
+        ours, theirs = ([one[kind] for one in found if kind in one] for found in (events(tmp_path), whole))
+        assert ours == theirs
+
+
 def test_rows_behind_an_open_quote_are_told_of(detector, table, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("".join([*table[:3], '10.1,5" pipe,6.0\n', *table[3:6]]))
