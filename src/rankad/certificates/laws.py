@@ -221,8 +221,8 @@ def _safe_rank(alpha: float, delta: float, limit: float, worth: float) -> int:
     if not failing.size:
         return 1
     if failing[-1] < ranks.size - 1:
-        return math.ceil(ranks[failing[-1] + 1])
-    high = math.ceil(ranks[-1])
+        return math.ceil(float(ranks[failing[-1] + 1]))
+    high = math.ceil(float(ranks[-1]))
     while fails(high):
         high *= 2
     return _bisect(lambda rank: not fails(rank), high // 2, high)

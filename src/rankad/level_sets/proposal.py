@@ -59,7 +59,7 @@ class Proposal:
         scale = largest * spread
         plain = (rows - mean) / scale
         covariance = np.atleast_2d(np.cov(plain, rowvar=False))
-        factor = np.linalg.cholesky(covariance + _FLOOR * np.eye(d))
+        factor = np.asarray(np.linalg.cholesky(covariance + _FLOOR * np.eye(d)), dtype=np.float64)
         # Evenly spread over a ball, a point is farther out than a row of a Gaussian: by this factor, about.
         wide = factor * math.sqrt(1 + 2 / d)
         centres = plain[:: math.ceil(n / _MOST_CENTRES)]
