@@ -93,8 +93,8 @@ def write(path: Path, results: Mapping[str, Any]) -> None:
         "",
         "Volumes of level sets of a standard Gaussian, relative to the closed form. First the sets of the",
         "true score (`LevelSet.of_score`), which checks the Monte Carlo and its error bar alone, over",
-        f"{results['true_volumes'][0]['seeds']} seeds each. It holds if every volume is within 5 %, and if",
-        "no more of them than 1 in 20, but for chance, are off by 1.96 of their own standard errors:",
+        f"{results['true_volumes'][0]['seeds']} seeds each. It holds if all volumes are within 5 %, and no",
+        "more than 1 in 20 of them, but for chance, are off by 1.96 of their own standard errors:",
         "",
         *_table(
             (
@@ -131,9 +131,9 @@ def write(path: Path, results: Mapping[str, Any]) -> None:
         "",
         *_learned(results["learned"]),
         "",
-        "In ten columns most of the excess comes from two of the three parts of the score, the distance to",
-        "the nearest rows and the mixture, which are there for anomalies and not for volumes. The kernel",
-        "part alone, `RankAD(near_field=False, n_components=0)`:",
+        "The default score has two parts beside that of the kernel, the distance to the nearest rows and a",
+        "mixture of Gaussians, which are there for anomalies. In many columns they make sets larger, in few",
+        "smaller. The kernel part alone, `RankAD(near_field=False, n_components=0)`:",
         "",
         *_learned(results["kernel_alone"]),
         "",
