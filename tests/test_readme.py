@@ -85,8 +85,8 @@ def test_the_code_runs(few_folds):
 @pytest.mark.slow
 def test_the_commands_run_one_after_another(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    block = next(one for one in re.findall(r"```\n(.*?)```", README, re.DOTALL) if one.startswith("rankad "))
-    lines = [line.partition("#")[0] for line in block.splitlines()]
+    block = next(one for one in README.split("```") if one.startswith("\nrankad "))
+    lines = [line.partition("#")[0] for line in block.splitlines() if line]
     assert [line.split()[1] for line in lines] == ["demo", "fit", "score", "explain", "report"]
     for line in lines:
         with pytest.raises(SystemExit) as ended:
