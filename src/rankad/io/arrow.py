@@ -116,7 +116,7 @@ def _bytes(batch: Any) -> int:
     try:
         return int(batch.nbytes)
     except TypeError:
-        # Some versions of pyarrow cannot tell how much of the buffers texts of type string_view take.
+        # pyarrow before 24 cannot tell how much of the buffers texts of type string_view take.
         return int(batch.get_total_buffer_size())
 
 
