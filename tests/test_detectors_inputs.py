@@ -161,7 +161,7 @@ def test_a_frame_of_mixed_number_types(build, nominal, frame):
     np.testing.assert_array_equal(answers(build().fit(table), table), answers(build().fit(same), same))
 
 
-# ----------------------------------------------------------------- cells that are no numbers
+# ----------------------------------------------------------------- cells that are not numbers
 
 DAY = datetime.datetime(2024, 5, 17)
 BAD_CELLS = {

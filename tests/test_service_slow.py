@@ -72,21 +72,21 @@ HEAD = b"POST /models/pump/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: te
 def test_a_client_that_stops_is_let_go(port, sent, status):
     with connected(port) as connection:
         connection.sendall(sent)
-        begun = time.monotonic()
+        started = time.monotonic()
         answer = all_of(connection)
         assert b"HTTP/1.1 " + status in answer
-        assert 0.3 < time.monotonic() - begun < 15
+        assert 0.3 < time.monotonic() - started < 15
 
 
 def test_a_client_that_drips_headers_is_let_go(port):
     with connected(port) as connection:
         connection.sendall(HEAD)
-        begun = time.monotonic()
+        started = time.monotonic()
         with contextlib.suppress(ConnectionError):
-            while time.monotonic() - begun < 15:
+            while time.monotonic() - started < 15:
                 connection.sendall(b"x-y: z\r\n")
                 time.sleep(0.05)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - started < 10
 
 
 def test_headers_without_end_are_cut(port):

@@ -102,15 +102,15 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         with _no_collection():
-            found = getattr(import_module(_HOMES[name]), name)
+            value = getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
         if error.name not in ("polars", "pyarrow"):
             raise
         raise ImportError(
             f"rankad.{name} needs {error.name}, which is not installed: pip install 'rankad[tables]'."
         ) from error
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

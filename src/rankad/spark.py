@@ -44,14 +44,7 @@ from rankad.engines.partitions import Layout, Work
 from rankad.engines.scoring import SharedDetector, score_blocks
 from rankad.modelfile import load
 
-__all__ = [
-    "RankAD",
-    "RankADModel",
-    "SparkPartitions",
-    "TableDetector",
-    "TableDetectorModel",
-    "session",
-]
+__all__ = ["RankAD", "RankADModel", "SparkPartitions", "TableDetector", "TableDetectorModel", "session"]
 
 T = TypeVar("T")
 

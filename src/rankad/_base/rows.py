@@ -111,8 +111,8 @@ def _holds_numbers_alone(X: Any) -> bool:
 
 
 def _names(X: Any, d: int) -> list[str]:
-    found = X.columns if _has_unread_names(X) else _get_feature_names(X)
-    return [f"column {i}" for i in range(d)] if found is None else [repr(str(name)) for name in found]
+    names = X.columns if _has_unread_names(X) else _get_feature_names(X)
+    return [f"column {i}" for i in range(d)] if names is None else [repr(str(name)) for name in names]
 
 
 def _listed(names: list[str]) -> str:
@@ -138,7 +138,7 @@ def _for_tables(estimator: BaseEstimator, X: Any) -> str:
 def _columns_of_text(X: Any) -> list[str]:
     columns = getattr(X, "columns", None)
     if columns is not None and hasattr(X, "__getitem__"):
-        found = [(repr(str(name)), X[name]) for name in columns]
+        named = [(repr(str(name)), X[name]) for name in columns]
     else:
         try:
             cells = np.asarray(X)
@@ -146,9 +146,9 @@ def _columns_of_text(X: Any) -> list[str]:
             return []
         if cells.ndim != 2 or cells.dtype.kind not in "OUSMm":
             return []
-        found = [(f"column {i}", column) for i, column in enumerate(cells.T)]
+        named = [(f"column {i}", column) for i, column in enumerate(cells.T)]
     bad = []
-    for name, column in found:
+    for name, column in named:
         values = np.asarray(column)
         if values.dtype.kind in "biuf":
             continue
@@ -179,7 +179,7 @@ def _check_values(estimator: BaseEstimator, X: Any, rows: Floats, largest: float
     kinds: set[str] = set()
     for i in np.flatnonzero(~fine.all(axis=0)):
         bad = rows[~fine[:, i], i]
-        found = [
+        here = [
             kind
             for kind, present in (
                 ("NaN", np.isnan(bad).any()),
@@ -188,9 +188,9 @@ def _check_values(estimator: BaseEstimator, X: Any, rows: Floats, largest: float
             )
             if present
         ]
-        kinds.update(kind.split(",")[0] for kind in found)
+        kinds.update(kind.split(",")[0] for kind in here)
         at_fault.append(
-            f"{names[i]} ({' and '.join(found)} in {bad.size} of {len(rows)} rows, the first is row "
+            f"{names[i]} ({' and '.join(here)} in {bad.size} of {len(rows)} rows, the first is row "
             f"{int((~fine[:, i]).argmax())})"
         )
     if kinds == {"values too large"}:

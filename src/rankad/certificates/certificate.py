@@ -21,8 +21,6 @@ from rankad.certificates.laws import (
 )
 from rankad.stages.calibration import Calibration
 
-__all__ = ["Certificate", "RateRange", "certificate_of"]
-
 _SHOWN = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 

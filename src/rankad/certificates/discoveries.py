@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_p_values, check_unit
 
-__all__ = ["FalseAlarmCount", "FalseAlarmCounter", "checked_p_values", "normal_share", "storey"]
-
 
 class FalseAlarmCount(NamedTuple):
     """A bound on the false alarms among rows that were picked.
@@ -176,7 +174,7 @@ class FalseAlarmCounter:
 
 
 def checked_p_values(p_values: ArrayLike) -> Floats:
-    """Return p-values as an array of one dimension, or raise where they are none."""
+    """Return p-values as an array of one dimension, or raise if they are not p-values."""
     values = np.asarray(p_values, dtype=np.float64)
     if values.ndim != 1:
         raise ValueError(

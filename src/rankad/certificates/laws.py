@@ -21,8 +21,6 @@ from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_choice, check_p_values, check_unit, is_count
 from rankad.stages.calibration import n_attainable, worth_of
 
-__all__ = ["Method", "beta_upper", "conditional_p_values", "rows_needed", "simultaneous_upper"]
-
 Method = Literal["exact", "simes", "dkw"]
 METHODS = ("exact", "simes", "dkw")
 # The exact band is computed at all of the first and last ranks, and between at ranks that grow by a factor.

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Floats
 
-__all__ = ["ShiftWeights", "shift_weights", "weighted_p_values"]
-
 
 def weighted_p_values(
     scores: ArrayLike, weights: ArrayLike, calibration_scores: ArrayLike, calibration_weights: ArrayLike

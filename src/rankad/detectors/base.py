@@ -27,8 +27,6 @@ from rankad.stages.copies import row_variates
 if TYPE_CHECKING:
     from rankad.report.making import Report
 
-__all__ = ["CalibratedDetector"]
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ from scipy.integrate import trapezoid
 from rankad._base.arrays import Floats
 from rankad.level_sets.proposal import Proposal
 
-__all__ = ["MassVolumeCurve", "mass_volume_curve"]
-
 
 class MassVolumeCurve(NamedTuple):
     """How large the sets of a score are that hold a share of the normal rows.

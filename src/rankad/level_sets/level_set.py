@@ -12,8 +12,6 @@ from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_unit, is_count
 from rankad.level_sets.proposal import Proposal
 
-__all__ = ["LevelSet", "Volume", "kept_rows"]
-
 # Rows per step of Monte Carlo, and steps at most.
 _BATCH, _MOST_BATCHES = 20_000, 50
 
@@ -92,7 +90,7 @@ class LevelSet:
         return self.threshold > -math.inf
 
     def contains(self, X: Any) -> Bools:
-        """Return True for rows in the set: those that are no alarm at alpha."""
+        """Return True for rows in the set: those that are not alarms at alpha."""
         return np.asarray(self.detector.score_samples(X) >= self.threshold)
 
     def is_within(self, other: LevelSet) -> bool:

@@ -10,8 +10,6 @@ from scipy.special import gammaln, logsumexp
 
 from rankad._base.arrays import Floats
 
-__all__ = ["Proposal"]
-
 # Centres of the local part.
 _MOST_CENTRES = 200
 # Shares of the local part, of the wide part, and degrees of freedom of the wide one.

@@ -73,10 +73,7 @@ class ModelFileError(ValueError):
 
 
 def save(
-    detector: RankAD | KLPE | EpsilonLPE | TableDetector,
-    path: str | os.PathLike[str],
-    *,
-    rows: bool = True,
+    detector: RankAD | KLPE | EpsilonLPE | TableDetector, path: str | os.PathLike[str], *, rows: bool = True
 ) -> None:
     """Save a fitted detector to one file.
 

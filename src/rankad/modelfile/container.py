@@ -67,9 +67,9 @@ def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
         with safe_open(path, framework="np") as file:
             header, sha256 = _header(file.metadata())
             told, arrays = header.fields("arrays"), {}
-            if set(told.found) != set(file.keys()):
+            if set(told.values) != set(file.keys()):
                 raise Flaw("its arrays are not those that its header lists")
-            for name in sorted(told.found):
+            for name in sorted(told.values):
                 # Of damage to kinds and shapes a digest of the numbers would know nothing.
                 each, here = told.fields(name), file.get_slice(name)
                 kind = each.text("dtype", tuple(_KINDS))

@@ -246,7 +246,7 @@ def _as_float(value: Any) -> float | None:
 
 
 def _round_up(share: float) -> float:
-    """Return a round share that is no less."""
+    """Return a round share that is at least as large."""
     return next((each for each in (0.02, 0.04, 0.06, 0.1, 0.2, 0.4, 0.6, 0.8) if each >= share), 1.0)
 
 

@@ -106,7 +106,7 @@ def report_on(
     data = gathered(
         [batch] if len(scores) else [],
         table,
-        _facts(table, type(detector).__name__, rate),
+        facts_of(table, type(detector).__name__, rate),
         title=title or "Anomalies",
         rate=rate,
         top=top,
@@ -244,7 +244,8 @@ def _as_table(detector: Any, X: Any) -> tuple[TableDetector, pl.DataFrame]:
     return for_table(detector, names), pl.DataFrame(dict(zip(names, rows.T, strict=True)))
 
 
-def _facts(detector: TableDetector, name: str, rate: float) -> ModelFacts:
+def facts_of(detector: TableDetector, name: str, rate: float) -> ModelFacts:
+    """Return what the reader should know of a detector with this name, at this false-alarm rate."""
     inner: Any = detector.detector_
     rows = getattr(inner, "nominal_rows_", getattr(inner, "reference_", None))
     return ModelFacts(
@@ -256,6 +257,6 @@ def _facts(detector: TableDetector, name: str, rate: float) -> ModelFacts:
         versions=dict(sorted(provenance()["versions"].items())),
         parameters=parameters_of(inner)[0],
         selection=getattr(inner, "selection_", None),
-        encoding=[line.replace("nominal", "normal") for line in detector.encoder_.describe()],
+        encoding=detector.encoder_.describe(),
         fingerprint="" if rows is None else digest(rows),
     )

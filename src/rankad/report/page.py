@@ -21,8 +21,6 @@ from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import FalseAlarmBound, n_attainable
 from rankad.tables.judging import TableVerdict
 
-__all__ = ["promised", "render"]
-
 # Nobody looks at more charts, and they make the page slow.
 _MOST_COLUMNS = 48
 _OPEN_AT_FIRST = 3

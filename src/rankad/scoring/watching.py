@@ -28,8 +28,6 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
 
-__all__ = ["Watcher", "watching_alone"]
-
 _VERSION = 1
 # Rows that are kept to name the columns that moved.
 _RECENT = 500
@@ -225,7 +223,7 @@ class Watcher:
         return raised
 
     def _without_blank_lines(self, text: str) -> str:
-        """Leave out lines that are no rows. In a table of one column, a blank line is a missing value."""
+        """Leave out blank lines, which are missing values in a table of one column and else not rows."""
         one_column = self.delimiter not in self._state.header
         if one_column or not re.search(r"^[^\S\n]*\n", text, re.MULTILINE):
             return text

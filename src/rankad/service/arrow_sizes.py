@@ -10,8 +10,6 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["unpacked_bytes"]
-
 _VERSION_5 = 4
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 

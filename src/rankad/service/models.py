@@ -11,8 +11,6 @@ from rankad.detectors.base import CalibratedDetector
 from rankad.modelfile import ModelCard, load, read_card
 from rankad.service.errors import RequestError
 
-__all__ = ["ModelStore", "ServedModel"]
-
 
 class ServedModel(NamedTuple):
     """A fitted detector and where it comes from."""

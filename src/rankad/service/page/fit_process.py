@@ -26,8 +26,6 @@ from rankad.service.page.tables import open_stored
 from rankad.service.page.understanding import Corrections, without_options
 from rankad.service.page.workspace import read_json, write_json
 
-__all__ = ["fit", "main"]
-
 _WRITE_SECONDS = 0.15
 _LOOK_SECONDS = 0.1
 _MOST_NOTES = 10

@@ -15,8 +15,6 @@ from rankad.service.page.tables import Table
 from rankad.tables.learning import learn_encoder
 from rankad.tables.stored import Note
 
-__all__ = ["Corrections", "understood", "without_options"]
-
 _SHOWN_CELLS = 3
 _LOOKED_AT = 50
 # As of TableDetector.
