@@ -31,7 +31,7 @@ class _NamedRows:
 
 
 def _has_unread_names(X: Any) -> bool:
-    is_polars = type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "columns")
+    is_polars = type(X).__name__ == "DataFrame" and type(X).__module__.partition(".")[0] == "polars"
     return is_polars and not hasattr(X, "__dataframe__") and _get_feature_names(X) is None
 
 
