@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 # Ray is left out: it has no bound but its own, and takes half a gigabyte.
 EXTRAS = ("plot", "online", "cli", "serve", "client", "postgres", "dask", "spark", "experiments")
 # What the tests themselves need, at any version that goes with the lowest ones above.
-TOOLS = ("hypothesis", "playwright", "pytest>=8", "pytest-xdist", "xlsxwriter")
+# Starlette of that age tests with httpx, and checks of scikit-learn 1.6 are too old for pytest 9.
+TOOLS = ("httpx", "hypothesis", "packaging", "playwright", "pytest>=8,<9", "pytest-xdist", "xlsxwriter")
 # Everything that touches another package.
 TESTS = (
     *("neighbors", "ranks", "levels", "pairloss", "kernels", "ranksvm", "scaling", "copies", "selection"),
