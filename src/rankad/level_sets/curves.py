@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from rankad._base.arrays import Floats
 from rankad.level_sets.proposal import Proposal
@@ -34,7 +35,7 @@ class MassVolumeCurve(NamedTuple):
 
     def area(self) -> float:
         """Return the area below the curve over its range of masses; the smaller, the better."""
-        return float(np.trapezoid(self.volume, self.mass))
+        return float(trapezoid(self.volume, self.mass))
 
     def excess_mass(self, levels: Floats) -> Floats:
         """Return the largest mass less ``level`` times volume, at each level; the larger, the better.
