@@ -281,7 +281,7 @@ def test_alarms_fail_the_command_where_that_is_asked_for(files, capsys, tmp_path
         (["--fdr", "0"], "0 is not strictly between 0 and 1"),
         (["--alpha", "0.1", "--fdr", "0.1"], "either --alpha or --fdr"),
         (["--json", "--out", "-"], "give --out FILE"),
-        (["--resume"], "give TABLE and --out FILE"),
+        (["--resume"], "a table in a file and --out FILE, but there is no --out"),
         (["--resume", "--sort", "--out", "x.csv"], "cannot be written in parts"),
         (["--out", "/no/such/folder/x.csv"], "There is no folder /no/such/folder"),
         (["--jobs", "0"], "--jobs"),

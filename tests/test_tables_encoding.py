@@ -437,7 +437,10 @@ def test_text_that_looks_like_dates_may_be_categories():
 
 def test_categories_that_cannot_be_are_errors():
     table = {"a": [1, 2] * 5, "b": [3, 4] * 5}
-    with pytest.raises(ValueError, match=r"categories names 'z', which the table lacks; it has 'a', 'b'"):
+    with pytest.raises(
+        ValueError,
+        match=r"the table has no column 'z', which categories \(--category\) names; it has 'a', 'b'",
+    ):
         TableEncoder.fit(table, categories=["z"])
     for other, option in (("ids", "--id"), ("drop", "--drop")):
         expected = rf"'a' is named by both categories \(--category\).*\({option}\)"
@@ -483,7 +486,9 @@ def test_columns_that_are_not_there_are_listed():
     encoder = TableEncoder.fit({"a": [1, 2], "b": [1, 3], "c": [4, 5]})
     with pytest.raises(ValueError, match=r"lacks 'a', 'c', which .* it has 'b', 'd'"):
         encoder.encode({"b": [1], "d": [1]})
-    with pytest.raises(ValueError, match=r"ids names 'z', which the table lacks; it has 'a'"):
+    with pytest.raises(
+        ValueError, match=r"the table has no column 'z', which ids \(--id\) names; it has 'a'"
+    ):
         TableEncoder.fit({"a": [1, 2]}, ids=["z"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -45,6 +46,11 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
     With `reset`, as in fit, the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else
     checked.
     """
+    if X is None or isinstance(X, (str, os.PathLike)):
+        remedy = "" if X is None else " Read the file first, for example with polars.read_csv."
+        raise ValueError(
+            f"X must be rows of numbers, as an array of two dimensions or a data frame, got {X!r}.{remedy}"
+        )
     try:
         rows = validate_data(
             estimator,
@@ -79,7 +85,12 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
                 "np.hstack([X.real, X.imag])."
             ) from error
         if reset and "while a minimum of" in str(error) and "sample" in str(error):
-            raise ValueError(f"{error} Fit on more normal rows.") from error
+            raise ValueError(
+                f"{type(estimator).__name__} needs {least} rows or more to learn from, but X has "
+                f"n_samples={len(X)}. Fit on more normal rows."
+            ) from error
+        if "features as input" in str(error):
+            raise ValueError(f"{error} Pass the columns that it was fitted on, in their order.") from error
         if "same order" in str(error):
             pairs = zip(estimator.feature_names_in_, X.columns, strict=True)
             moved = [repr(str(now)) for seen, now in pairs if seen != now]

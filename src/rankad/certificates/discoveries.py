@@ -175,7 +175,12 @@ class FalseAlarmCounter:
 
 def checked_p_values(p_values: ArrayLike) -> Floats:
     """Return p-values as an array of one dimension, or raise if they are not p-values."""
-    values = np.asarray(p_values, dtype=np.float64)
+    try:
+        values = np.asarray(p_values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"p_values must be numbers from 0 to 1, but {error}; pass what a detector's p_values() returns."
+        ) from error
     if values.ndim != 1:
         raise ValueError(
             f"p_values must be a one-dimensional array, got one of shape {values.shape}; pass what a "

@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from typing import Any
 
 from rankad._base.wording import printable
@@ -90,6 +91,9 @@ def _report(error: Exception, given: list[str]) -> int:
     # Usage errors of Typer, whose own copy of click has no public class.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
+        if getattr(error, "possibilities", None):
+            # Typer's include some that look nothing like it.
+            error.possibilities = get_close_matches(error.option_name, error.possibilities, cutoff=0.75)  # type: ignore[attr-defined]
         text = _with_value(str(format_message()) or "nothing to do", error)
         end = "" if text.endswith(("?", ".")) else "."
         # Errors of a command's options have its context.

@@ -86,7 +86,10 @@ def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
         said = str(error).removeprefix("Error while deserializing header: ")
         said = said if len(said) <= 120 else said[:120] + "..."
         # safetensors' own words, such as "header too large", come last.
-        raise Flaw(f"it is cut short, damaged, or something else (safetensors: {said})") from error
+        raise Flaw(
+            f"it is cut short, damaged, or something else than detector.save and rankad fit write "
+            f"(safetensors: {said})"
+        ) from error
     except MemoryError as error:
         raise Flaw(f"its {held.st_size:,} bytes do not fit the memory") from error
     return Contents(header, arrays, sha256, held.st_size)
