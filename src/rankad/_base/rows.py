@@ -15,6 +15,27 @@ from rankad._base.arrays import LARGEST, Floats
 _SHOWN = 5
 
 
+class _NamedRows:
+    """A polars frame whose names scikit-learn before 1.9 can read; polars 2 alone does not offer them."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame, self.shape = frame, frame.shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._frame.__array__(dtype)
+
+    def __dataframe__(self, **_: Any) -> _NamedRows:
+        return self
+
+    def column_names(self) -> list[str]:
+        return list(self._frame.columns)
+
+
+def _has_unread_names(X: Any) -> bool:
+    is_polars = type(X).__name__ == "DataFrame" and type(X).__module__.partition(".")[0] == "polars"
+    return is_polars and not hasattr(X, "__dataframe__") and _get_feature_names(X) is None
+
+
 class NotNumbersError(ValueError, TypeError):
     """Cells that are not numbers: scikit-learn raises either of the two errors for them."""
 
@@ -32,7 +53,12 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
         )
     try:
         rows = validate_data(
-            estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=least
+            estimator,
+            _NamedRows(X) if _has_unread_names(X) else X,
+            reset=reset,
+            dtype="numeric",
+            ensure_all_finite=False,
+            ensure_min_samples=least,
         )
         if not _holds_numbers_alone(X) and _columns_of_text(X):
             raise ValueError("text and dates are not numbers")
@@ -96,7 +122,7 @@ def _holds_numbers_alone(X: Any) -> bool:
 
 
 def _names(X: Any, d: int) -> list[str]:
-    names = _get_feature_names(X)
+    names = X.columns if _has_unread_names(X) else _get_feature_names(X)
     return [f"column {i}" for i in range(d)] if names is None else [repr(str(name)) for name in names]
 
 

@@ -23,6 +23,8 @@ _LONGEST = 900
 _OUTPUT = "standard output"
 # The allocator of polars (jemalloc) gives memory back after a second; by default it keeps some for good.
 _ALLOCATOR, _GIVE_BACK = "_RJEM_MALLOC_CONF", "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0"
+# Commands that need another extra than `cli`.
+_EXTRAS = {"reproduce": "experiments", "serve": "serve"}
 # Options that need no memory.
 _ABOUT = {"--help", "-h", "--version"}
 
@@ -107,7 +109,8 @@ def _report(error: Exception, given: list[str]) -> int:
         traceback.print_exception(error)
     text = _message(error)
     if isinstance(error, ModuleNotFoundError):
-        text += f"; run pip install 'rankad[{'experiments' if 'reproduce' in given else 'cli'}]'"
+        extra = next((_EXTRAS[word] for word in given if word in _EXTRAS), "cli")
+        text += f"; run pip install 'rankad[{extra}]'"
     # Users can fix these without a traceback.
     expected = isinstance(error, (ValueError, OSError, MemoryError)) or verbose
     _say(text + ("" if expected else " (--verbose shows the traceback)"))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from rankad._base.arrays import Floats
 from rankad.level_sets.proposal import Proposal
@@ -24,7 +25,8 @@ class MassVolumeCurve(NamedTuple):
     volume : ndarray of shape (k,)
         The volume of the set that holds each.
     error : ndarray of shape (k,)
-        Standard errors of `volume`.
+        Standard errors of `volume` as found by Monte Carlo. That the rows which tell the thresholds are a
+        sample, too, is not counted: with few rows it matters most at masses near 1 and in many columns.
     """
 
     mass: Floats
@@ -33,7 +35,7 @@ class MassVolumeCurve(NamedTuple):
 
     def area(self) -> float:
         """Return the area below the curve over its range of masses; the smaller, the better."""
-        return float(np.trapezoid(self.volume, self.mass))
+        return float(trapezoid(self.volume, self.mass))
 
     def excess_mass(self, levels: Floats) -> Floats:
         """Return the largest mass less ``level`` times volume, at each level; the larger, the better.
@@ -84,6 +86,8 @@ def mass_volume_curve(
     rows = np.ascontiguousarray(X, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < 2:
         raise ValueError(f"X must hold at least two rows of numbers, got shape {rows.shape}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("X must hold finite numbers; leave out rows with missing or infinite ones.")
     wanted = np.linspace(0.5, 0.99, 100) if masses is None else np.sort(np.asarray(masses, dtype=np.float64))
     if not wanted.size or wanted[0] <= 0 or wanted[-1] >= 1:
         raise ValueError("masses must be shares strictly between 0 and 1.")
@@ -91,8 +95,13 @@ def mass_volume_curve(
     proposal = Proposal.around(rows)
     points = proposal.sample(n_points, np.random.default_rng(random_state))
     weights = np.exp(-proposal.log_density(points))
-    thresholds = np.quantile(np.asarray(evaluate(_alike(rows, X))), 1 - wanted, method="lower")
-    scores = np.asarray(evaluate(_alike(points, X)))
+    known, scores = (np.asarray(evaluate(_alike(part, X)), dtype=np.float64) for part in (rows, points))
+    if known.shape != (len(rows),) or np.isnan(known).any():
+        raise ValueError(
+            f"score must return one number for each row, as score_samples does; of {len(rows)} rows it "
+            f"returned shape {known.shape}{', with NaN' if np.isnan(known).any() else ''}."
+        )
+    thresholds = np.quantile(known, 1 - wanted, method="lower")
     order = np.argsort(-scores, kind="stable")
     n_inside = np.searchsorted(-scores[order], -thresholds, side="right")
     sums, squares = (np.r_[0.0, np.cumsum(values[order])][n_inside] for values in (weights, weights**2))

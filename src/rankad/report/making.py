@@ -23,6 +23,7 @@ from rankad._base.checks import check_unit, is_count
 from rankad._base.files import check_output, is_stream, naming, replacing
 from rankad._base.rows import validate_rows
 from rankad._base.wording import counted
+from rankad.certificates.certificate import RateRange
 from rankad.detectors.table import TableDetector
 from rankad.modelfile.card import provenance
 from rankad.modelfile.container import digest
@@ -39,6 +40,8 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
 
+# The rates whose promises are drawn, and how often one may fail.
+_LEAST_RATE, _N_RATES, _DELTA = 0.001, 60, 0.05
 # A page in a notebook, in pixels.
 _HEIGHT = 900
 
@@ -259,4 +262,16 @@ def facts_of(detector: TableDetector, name: str, rate: float) -> ModelFacts:
         selection=getattr(inner, "selection_", None),
         encoding=detector.encoder_.describe(),
         fingerprint="" if rows is None else digest(rows),
+        promised=promised_rates(detector),
     )
+
+
+def promised_rates(detector: CalibratedDetector) -> list[RateRange]:
+    """Return between which shares of normal rows raise an alarm, at rates from 0.1 % or the least to 50 %."""
+    if not detector.calibration_.worth:
+        return []
+    certificate = detector.certificate(_DELTA)
+    least = max(certificate.smallest_alpha, _LEAST_RATE)
+    rates = np.geomspace(least, 0.5, _N_RATES).tolist() if least < 0.5 else []
+    # Rounding must not leave the first one below what is possible.
+    return [certificate.range(max(rate, least)) for rate in rates]

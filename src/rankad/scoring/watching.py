@@ -265,10 +265,13 @@ class Watcher:
     def _restore(self, model: str) -> None:
         try:
             content = json.loads(self._state_path.read_text("utf-8"))
+            if not isinstance(content, dict):
+                raise ValueError("it is not a JSON object")
             if content.pop("version") != _VERSION:
                 raise ValueError("its version is another")
             monitor = DriftMonitor.from_json(content.pop("monitor"))
             state = _State(**content)
+            _check_state(state)
         except (KeyError, TypeError, ValueError) as error:
             said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise TableError(
@@ -280,6 +283,16 @@ class Watcher:
                 f"{self._state_path} is the state of another model. Start over with another --state."
             )
         self._state, self.monitor = state, monitor
+
+
+def _check_state(state: _State) -> None:
+    """Raise ValueError where a state cannot be one that was saved."""
+    numbers = (state.offset, state.n_rows, state.n_alarms, state.out_size, state.tail_size)
+    if not all(type(number) is int and number >= 0 for number in numbers) or state.tail_size > state.offset:
+        raise ValueError("its counts are not counts")
+    texts = [state.model, state.header, state.tail]
+    if not isinstance(state.recent, list) or not all(isinstance(each, str) for each in texts + state.recent):
+        raise ValueError("its texts are not texts")
 
 
 def _is_event(line: bytes, n_rows: int) -> bool:
@@ -296,10 +309,14 @@ def _is_event(line: bytes, n_rows: int) -> bool:
 
 
 @contextmanager
-def watching_alone(state: str | os.PathLike[str]) -> Iterator[None]:
-    """Refuse to watch with a state that another run is watching with; a file beside it is locked."""
-    with open(f"{os.fspath(state)}.lock", "ab") as file:
+def watching_alone(state: str | os.PathLike[str], out: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse to watch with a state, or to write events to a file, that another run is watching with.
+
+    The state is replaced whenever it is saved, so that a file beside it is locked; the events stay one file.
+    """
+    with open(f"{os.fspath(state)}.lock", "ab") as file, open(out, "ab") as events:
         lock(file, f"{state} is in use by another rankad watch; stop it, or give another --state.")
+        lock(events, f"{out} is being written by another rankad watch; stop it, or give another --out.")
         yield
 
 
