@@ -11,6 +11,7 @@ PIP_INSTALL := $(PY) -m pip install -q --disable-pip-version-check
 # What is installed in $(VENV): a stamp per extra, older than pyproject.toml means out of date.
 TEST_ENV := $(VENV)/.installed-test
 DEV_ENV := $(VENV)/.installed-dev
+DOCS_ENV := $(VENV)/.installed-docs
 RELEASE_ENV := $(VENV)/.installed-release
 
 # Benchmark data sets, where there are any. Nothing here needs them.
@@ -22,8 +23,8 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises certificates engines faults schema browser postgres test \
-	format format-check lint types imports pytest clean dist lowest extras pictures
+.PHONY: help demo experiments bench quality research promises certificates engines faults schema docs docs-links browser \
+	postgres test format format-check lint types imports pytest clean dist lowest extras pictures
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -83,6 +84,16 @@ pictures: $(TEST_ENV) ## draw the pictures of the README (needs Chromium)
 schema: $(DEV_ENV) ## send ten thousand random requests made from the service's OpenAPI document (some minutes)
 	RANKAD_SCHEMA_CASES=3000 $(PY) -m pytest tests/test_service_schema.py -q -s -p no:xdist
 
+# -j is for reading and writing pages; examples run in as many processes (docs/conf.py).
+SPHINX = $(PY) -m sphinx -W --keep-going -j $(JOBS) -d build/docs-cache/doctrees
+
+docs: $(DOCS_ENV) ## build the site into build/docs, with everything on it executed; warnings are errors (some minutes)
+	RANKAD_DOCS_JOBS=$(JOBS) $(SPHINX) -b html docs build/docs
+	@echo "The site: build/docs/index.html"
+
+docs-links: $(DOCS_ENV) ## check the links of the site that lead elsewhere; needs a network
+	RANKAD_DOCS_JOBS=$(JOBS) $(SPHINX) -b linkcheck docs build/docs-links
+
 browser: ## install the browser that the report and the page are tested in (Debian, as root); without one those tests are skipped
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
@@ -138,6 +149,10 @@ $(TEST_ENV): pyproject.toml | $(PY)
 $(DEV_ENV): pyproject.toml | $(PY)
 	$(PIP_INSTALL) -e '.[dev]'
 	@touch $(TEST_ENV) $@
+
+$(DOCS_ENV): pyproject.toml | $(PY)
+	$(PIP_INSTALL) -e '.[docs]'
+	@touch $@
 
 $(RELEASE_ENV): pyproject.toml | $(PY)
 	$(PIP_INSTALL) -e '.[release]'

@@ -87,6 +87,15 @@ def test_what_was_learned_is_said_in_words(files, capsys, tmp_path, monkeypatch)
     assert any(line.startswith("Next: rankad score") for line in lines)
 
 
+@pytest.mark.parametrize("n", [0, 3])
+def test_compiling_is_named_where_it_took_part_of_the_time(n, files, capsys, tmp_path, monkeypatch):
+    quick(monkeypatch)
+    monkeypatch.setattr("rankad._loops.cache._n_compiled", n)
+    said = call(capsys, "fit", files.normal, "--model", tmp_path / "m.rankad", "--id", "reading")
+    assert said.status == 0
+    assert ("Part of that went into compiling loops, once on this machine." in said.out) == (n > 0)
+
+
 def test_progress_is_shown_on_a_terminal_only_and_goes_away(files, capsys, tmp_path, monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):

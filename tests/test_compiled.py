@@ -17,7 +17,10 @@ def add(a, b):
 def over(a, b):
     return a / b
 """
-RUN = "import loops; print(loops.add(2, 3), loops.over(1.0, 0.0), dict(loops.add.stats.cache_hits) != {})"
+RUN = (
+    "import loops; from rankad._loops.cache import n_compiled; "
+    "print(loops.add(2, 3), loops.over(1.0, 0.0), dict(loops.add.stats.cache_hits) != {}, n_compiled())"
+)
 
 
 @pytest.fixture
@@ -44,10 +47,10 @@ def kept(tmp_path):
 
 
 def test_what_is_compiled_once_is_loaded_from_then_on(run, tmp_path):
-    assert run().stdout == "5 inf False\n"
+    assert run().stdout == "5 inf False 2\n"
     assert len(kept(tmp_path)) == 4
     again = run()
-    assert (again.stdout, again.stderr) == ("5 inf True\n", "")
+    assert (again.stdout, again.stderr) == ("5 inf True 0\n", "")
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "gone", "data gone"])
@@ -63,14 +66,14 @@ def test_a_damaged_file_is_compiled_again_and_replaced(run, tmp_path, damage):
         elif damage in written:
             path.write_bytes(written[damage])
     mended = run()
-    assert (mended.stdout, mended.stderr) == ("5 inf False\n", "")
-    assert run().stdout == "5 inf True\n"
+    assert (mended.stdout, mended.stderr) == ("5 inf False 2\n", "")
+    assert run().stdout == "5 inf True 0\n"
 
 
 def test_where_nothing_can_be_kept_one_line_says_so(run, tmp_path):
     # The only place allowed is one that a function in a file cannot be kept in.
     found = run(NUMBA_CACHE_LOCATOR_CLASSES="IPythonCacheLocator")
-    assert found.stdout == "5 inf False\n"
+    assert found.stdout == "5 inf False 0\n"
     assert found.stderr.count("UserWarning: Compiled in memory") == 1
     assert "set the environment variable NUMBA_CACHE_DIR to a folder that can be written to" in found.stderr
     assert not kept(tmp_path)

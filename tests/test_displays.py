@@ -65,6 +65,24 @@ def test_the_band_is_what_chance_allows():
     assert texts(shown.ax_) == [f"0 alarms at 10 %\nusually {low:.0f} to {high:.0f}"]
 
 
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3, None])
+@pytest.mark.parametrize("size", [(6.0, 4.0), (4.5, 3.4)])
+@pytest.mark.parametrize("highest", [60, 300, "few"])
+def test_the_legend_hides_no_part_of_the_line(alpha, size, highest):
+    # Nearly all rows are alarms at every rate, as many as asked for, or hardly any.
+    rng = np.random.default_rng(0)
+    p = (1 + rng.integers(0, 60 if highest == 60 else 300, size=90)) / 300
+    p = np.maximum(p, 0.4) if highest == "few" else p
+    _, ax = plt.subplots(figsize=size, layout="constrained")
+    shown = PValueDisplay.from_predictions(p, chance=Chance(299), alpha=alpha, name="new.csv", ax=ax)
+    shown.figure_.canvas.draw()
+    corners = shown.ax_.get_legend().get_window_extent()
+    rates = np.geomspace(1 / 300, 1, 400)
+    at = shown.ax_.transData.transform(np.c_[rates, np.maximum((p <= rates[:, None]).mean(axis=1), 1e-9)])
+    assert not corners.count_contains(at)
+    assert all(not corners.overlaps(note.get_window_extent()) for note in shown.ax_.texts)
+
+
 def test_without_a_law_there_is_no_band():
     shown = PValueDisplay.from_predictions([0.2, 0.4, 0.01])
     assert shown.band_ is None

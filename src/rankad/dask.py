@@ -213,6 +213,15 @@ def score_frame(
     Returns
     -------
     Dask DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> normal = pd.DataFrame({"flow": np.random.default_rng(0).normal(size=200)})
+    >>> detector = rankad.detectors.table.TableDetector().fit(normal)
+    >>> new = dask.dataframe.from_pandas(pd.DataFrame({"flow": [0.1, 9.0]}), npartitions=1)
+    >>> score_frame(detector, new).compute().alarm.tolist()
+    [False, True]
     """
     _check_frame(X)
     meta = X._meta.assign(**dict(zip(names, (0.0, 0.0, False), strict=True)))

@@ -145,8 +145,17 @@ class PValueDisplay:
             xlabel="false-alarm rate asked for (alpha)",
             ylabel="share of rows with p-value ≤ alpha",
         )
-        self.ax_.legend(loc="upper left", framealpha=0.9, edgecolor="none")
+        self._add_legend(steps, least, marked=alpha is not None)
         return self
+
+    def _add_legend(self, steps: Floats, least: float, *, marked: bool) -> None:
+        """Put the legend where the line does not run: with many alarms, at the lower right over the note."""
+        style = {"framealpha": 0.9, "edgecolor": "none"}
+        in_the_middle = max(1, int(np.searchsorted(steps, np.sqrt(least), side="right"))) / steps.size
+        if np.log(in_the_middle) < 0.4 * np.log(self.ax_.get_ylim()[0]):
+            self.ax_.legend(loc="upper left", **style)
+        else:
+            self.ax_.legend(loc="lower right", bbox_to_anchor=(1.0, 0.15 if marked else 0.0), **style)
 
     def _draw_band(self, rates: Floats, n_rows: int) -> None:
         self.band_ = None

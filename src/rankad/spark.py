@@ -207,11 +207,21 @@ class _ModelReader(MLReader[Any]):
 
 
 class RankADModel(_DetectorModel):
-    """A fitted `RankAD`; ``transform(df)`` adds the columns p_value, score and alarm, to streams as well."""
+    """A fitted `RankAD`; ``transform(df)`` adds the columns p_value, score and alarm, to streams as well.
+
+    `to_local` returns the `rankad.RankAD` inside, which explains, saves and certifies::
+
+        model = RankAD(inputCols=["flow", "heat"], alpha=0.01).fit(normal)
+        model.transform(new).where("alarm").show()
+        model.to_local().save("pump.rankad")
+    """
 
 
 class TableDetectorModel(_DetectorModel):
-    """A fitted `TableDetector`; ``transform(df)`` adds the columns p_value, score and alarm."""
+    """A fitted `TableDetector`; ``transform(df)`` adds the columns p_value, score and alarm.
+
+    `to_local` returns the `rankad.TableDetector` inside, as that of `RankADModel` does.
+    """
 
 
 class _DetectorEstimator(
@@ -324,6 +334,11 @@ class TableDetector(_DetectorEstimator):
     maxRows : int, default=1000000
     pValueCol, scoreCol, alarmCol : str
         Names of the columns that `transform` adds.
+
+    Examples
+    --------
+    >>> TableDetector(idCol="row", settings={"categories": ["zip"]}).getOrDefault("idCol")
+    'row'
     """
 
     _local, _model, _max_rows = rankad.detectors.table.TableDetector, TableDetectorModel, MAX_TABLE_ROWS
@@ -338,7 +353,7 @@ def session(master: str | None = None, **options: str) -> SparkSession:
     master : str, optional
         As "spark://host:7077", "yarn", or "sc://host" for Spark Connect.
     **options : str
-        Spark options, with _ for a dot.
+        Spark options, with _ for a dot, as in ``session("local[2]", spark_driver_memory="4g")``.
     """
     builder = SparkSession.builder.appName("rankad")
     builder = (

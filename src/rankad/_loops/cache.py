@@ -53,8 +53,10 @@ class _Cache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        global _n_compiled
         try:
             super().save_overload(sig, data)
+            _n_compiled += 1
         except OSError as error:
             _warn_once(f"{self.cache_path}: {error.strerror}")
 
@@ -107,6 +109,14 @@ class _NoCache(NullCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         _warn_once("neither the package's folder nor the home folder can be written to")
+
+
+_n_compiled = 0
+
+
+def n_compiled() -> int:
+    """Return how many loops this process has compiled and kept on the disk: the next one need not."""
+    return _n_compiled
 
 
 _warned = False

@@ -118,8 +118,13 @@ def _print_json(
 def _print_text(
     name: str, model: Path, n_rows: int, detector: TableDetector, card: ModelCard, spent: float
 ) -> None:
+    from rankad._loops.cache import n_compiled
+
     out = console()
-    out.print(f"Learned from {counted(n_rows, 'row')} of {name} in {spent:.1f} s.\n", soft_wrap=True)
+    out.print(f"Learned from {counted(n_rows, 'row')} of {name} in {spent:.1f} s.", soft_wrap=True)
+    if n_compiled():
+        out.print("Part of that went into compiling loops, once on this machine.")
+    out.print()
     columns = plain_table("column", "used as", "how sure")
     encoder = detector.encoder_
     notes = {note.name: note for note in encoder.notes}

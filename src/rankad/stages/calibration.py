@@ -223,11 +223,11 @@ def covering_bound(
     ``P{g(x) < g^(m) - 2 gamma} <= (m - 1) / n + (2 / n) (k + 1 + log2(n / delta))`` with
     ``k = ceil(log2 N(gamma, F, 2n))`` (the logarithms are to base 2 in its proof). We take the class of all g
     in the RKHS with norm at most A, and Zhang's bound for it (2002, Theorem 4, kernel at most one):
-    ``log2 N <= 36 (A / gamma)^2 log2(2 ceil(4 A / gamma + 2) 2n + 1)``. A is the power of two above |g|, and
-    gamma the best of a fixed grid; delta is shared out over both choices.
+    ``log2 N <= 36 (A / gamma)^2 log2(2 ceil(4 A / gamma + 2) 2n + 1)``. A is the power of two above g's norm,
+    and gamma the best of a fixed grid; delta is shared out over both choices.
 
-    `norm` is |g|, and `n_kernels` how many kernels, fixed beforehand, there were to choose from: delta is
-    shared out over them too. None says that the scorer is not such a g: the bandwidth or the scaling of
+    `norm` is that of g, and `n_kernels` how many kernels, fixed beforehand, there were to choose from: delta
+    is shared out over them too. None says that the scorer is not such a g: the bandwidth or the scaling of
     columns comes from the rows, or the far field is continued. The theorem does not cover that, and the bound
     is not marked as exact. The share of `n_trimmed` rows left out as suspects is added.
     """
