@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 IN_SDIST = (
     *("PKG-INFO", "LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"),
     *("Makefile", "pyproject.toml", ".gitignore", "src/rankad/*", "tests/*.py", "benchmarks/*.py"),
-    *("tools/*.py", "docs/*.md", "docs/*.py", "docs/readme-*.png"),
+    *("tools/*.py", "docs/*.md", "docs/*.py", "docs/*.rst", "docs/*.toml", "docs/_*", "docs/readme-*.png"),
 )
 IN_WHEEL = ("rankad/*", "rankad-*.dist-info/*")
 # Parts that Python does not import, so that no test of the code would miss them.
