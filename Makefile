@@ -84,8 +84,9 @@ pictures: $(TEST_ENV) ## draw the pictures of the README (needs Chromium)
 schema: $(DEV_ENV) ## send ten thousand random requests made from the service's OpenAPI document (some minutes)
 	RANKAD_SCHEMA_CASES=3000 $(PY) -m pytest tests/test_service_schema.py -q -s -p no:xdist
 
-# -j is for reading and writing pages; examples run in as many processes (docs/conf.py).
-SPHINX = $(PY) -m sphinx -W --keep-going -j $(JOBS) -d build/docs-cache/doctrees
+# Pages are shared out to processes in the order of their names, and a few of these cost most: so there are more
+# processes than cores. Examples run in $(JOBS) (docs/conf.py).
+SPHINX = $(PY) -m sphinx -W --keep-going -j $(shell expr 2 \* $(JOBS)) -d build/docs-cache/doctrees
 
 docs: $(DOCS_ENV) ## build the site into build/docs, with everything on it executed; warnings are errors (some minutes)
 	RANKAD_DOCS_JOBS=$(JOBS) $(SPHINX) -b html docs build/docs

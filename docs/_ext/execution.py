@@ -62,7 +62,7 @@ def prepare_execution(root: Path, cache: Path, sources: str, generated: list[Pat
         "IPYTHONDIR": str(cache / "ipython"),
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(root / "src"), os.environ.get("PYTHONPATH")])),
-        "COLUMNS": "100",
+        "COLUMNS": "92",
         "NO_COLOR": "1",
         "TERM": "dumb",
         "PYTHONHASHSEED": "0",
