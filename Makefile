@@ -128,6 +128,7 @@ pytest: $(DEV_ENV) ## run the tests and the docstring examples
 	$(PY) -m pytest -n $(JOBS)
 
 clean: ## remove caches and build products, keep the environment
+	rm -rf docs/examples docs/reference/generated docs/reference/backreferences docs/sg_execution_times.rst
 	rm -rf build dist demo.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@for dir in src tests docs benchmarks tools; do \
 	  if [ -d $$dir ]; then \

@@ -105,7 +105,8 @@ def summary(doctree: nodes.document) -> str:
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if len(text) > 20:
-            return re.split(r"(?<=[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0].rstrip(":")
+            # The first sentence, and the next where that is as short as a word or two.
+            return re.split(r"(?<=.{20}[.!?])\s+(?=[A-Z])", text, maxsplit=1)[0].rstrip(":")
     return ""
 
 
