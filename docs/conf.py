@@ -105,6 +105,7 @@ html_favicon = "_static/rankad.svg"
 html_static_path = ["_static"]
 html_css_files = ["rankad.css"]
 html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "rankad", "image_light": "_static/rankad.svg", "image_dark": "_static/rankad.svg"},
