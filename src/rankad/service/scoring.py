@@ -13,7 +13,7 @@ from rankad.service.errors import RequestError
 from rankad.service.formats import Batch
 from rankad.service.models import ServedModel
 
-__all__ = ["Answers", "decide", "explain_rows", "rate_of", "score_rows"]
+__all__ = ["Answers", "check_named", "decide", "explain_rows", "rate_of", "score_rows"]
 
 
 class Answers(NamedTuple):
@@ -86,6 +86,17 @@ def decide(scored: dict[str, Any], rate: float, fdr: float | None) -> Answers:
         rate = counts.level(fdr)
         columns["alarm"] = columns["p_value"] <= rate
     return Answers(columns, rate)
+
+
+def check_named(model: ServedModel, batch: Batch) -> None:
+    """Refuse lists of numbers where the model has columns with names."""
+    if isinstance(batch.columns, np.ndarray) and model.card.columns:
+        names = ", ".join(name[:100] for name in model.card.columns[:3])
+        raise RequestError(
+            422,
+            "rows",
+            f"the rows are lists, and the model has columns with names: send objects, with {names}",
+        )
 
 
 def _check_names(model: ServedModel, columns: Any) -> None:

@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from rankad.service.drift import DriftWatch
 from rankad.service.errors import RequestError
-from rankad.service.formats import Batch, read_rows
+from rankad.service.formats import MOST_COLUMNS, Batch, read_rows
 from rankad.service.history import History, Scored
 from rankad.service.journal import Journal
 from rankad.service.keys import KeyFile
@@ -36,6 +36,8 @@ INLINE_ROWS = 32
 # So do fewer bytes to read.
 INLINE_BYTES = 64 * 1024
 _REFRESH_SECONDS = 1.0
+# Threads of large tasks. The history and the watch over files have others, so that they never wait for these.
+_MOST_THREADS = 8
 
 
 class Service:
@@ -55,6 +57,7 @@ class Service:
             # Whether it can be opened is known before anything is served; connections do not survive a fork.
             History(settings.history, settings.keep_days).close()
         self.at_once = 0
+        self._threads: anyio.CapacityLimiter | None = None
         self.together = Together()
         self.registry = CollectorRegistry()
         self.requests = Counter(
@@ -142,9 +145,11 @@ class Service:
         """Run a task: a small one at once, others on a thread and within the limit on time."""
         if small:
             return task()
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(_MOST_THREADS)
         try:
             async with asyncio.timeout(self.settings.score_seconds):
-                return await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
+                return await anyio.to_thread.run_sync(task, abandon_on_cancel=True, limiter=self._threads)
         except TimeoutError:
             raise RequestError(
                 503, "too_slow", f"scoring took more than {self.settings.score_seconds:g} s; send fewer rows"
@@ -153,7 +158,9 @@ class Service:
     async def rows_of(self, body: bytes, kind: str, most_rows: int) -> Batch:
         """Read the rows of a body, a large one on a thread."""
         most_bytes = self.settings.most_bytes
-        small, task = len(body) <= INLINE_BYTES, partial(read_rows, body, kind, most_rows, most_bytes)
+        most_columns = max(MOST_COLUMNS, *(model.card.n_columns for model in self.models))
+        small = len(body) <= INLINE_BYTES
+        task = partial(read_rows, body, kind, most_rows, most_bytes, most_columns)
         batch: Batch = await self.work(small, task)
         return batch
 
