@@ -350,6 +350,40 @@ def test_keys(folder, tmp_path):
         KeyFile(path)
 
 
+def test_keys_are_read_again_when_their_file_changes(folder, tmp_path, caplog):
+    path = tmp_path / "keys"
+    first = KeyFile.add(path, "first", "read")
+    with TestClient(make_app(Settings((folder / "pump.rankad",), keys=path))) as client:
+
+        def status_of(secret):
+            return client.get("/models", headers={"authorization": f"Bearer {secret}"}).status_code
+
+        def waits_for(status, secret):
+            deadline = time.monotonic() + 15
+            while status_of(secret) != status and time.monotonic() < deadline:
+                time.sleep(0.1)
+            return status_of(secret) == status
+
+        assert status_of(first) == 200
+        second = KeyFile.add(path, "second", "read")
+        assert waits_for(200, second)
+        # Taken out, it is refused; the other one is not.
+        path.write_text("".join(line for line in path.read_text().splitlines(True) if "second" in line))
+        assert waits_for(401, first)
+        assert status_of(second) == 200
+        # A damaged file, and one that is gone, change nothing but the log.
+        for change in (lambda: path.write_text("no keys"), path.unlink):
+            caplog.clear()
+            change()
+            deadline = time.monotonic() + 15
+            while "old keys stay" not in caplog.text and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert "old keys stay" in caplog.text
+            assert [status_of(first), status_of(second)] == [401, 200]
+        third = KeyFile.add(path, "third", "read")
+        assert waits_for(200, third)
+
+
 def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
     path = tmp_path / "pump.rankad"
     TableDetector(quick()).fit(table_of(300, 0)).save(path)

@@ -31,6 +31,7 @@ class ServedModel(NamedTuple):
             "kind": card.kind,
             "alpha": card.alpha,
             "columns": list(card.columns),
+            "n_columns": len(card.columns) or card.n_columns,
             "encoding": [line.replace("nominal", "normal") for line in card.encoding],
             "normal_rows": card.n_rows,
             "calibrating_rows": card.n_calibrating,

@@ -83,6 +83,7 @@ _MODEL = _object(
     kind={"type": "string"},
     alpha=_RATE,
     columns=_TEXTS,
+    n_columns=_COUNT,
     encoding=_TEXTS,
     normal_rows=_COUNT,
     calibrating_rows=_COUNT,

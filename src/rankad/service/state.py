@@ -82,6 +82,7 @@ class Service:
             self.drift = DriftWatch(self.history, lambda name: self.drifts.labels(name).inc())
         # A process that takes the place of another one was forked from models of long ago.
         self._look_for_models()
+        self._look_for_keys()
         self.page.open()
         watch = asyncio.create_task(self._watch())
         try:
@@ -102,6 +103,14 @@ class Service:
             if self.history is not None:
                 await self.drift.advance()
             await anyio.to_thread.run_sync(self._look_for_models)
+            await anyio.to_thread.run_sync(self._look_for_keys)
+
+    def _look_for_keys(self) -> None:
+        wrong = None if self.keys is None else self.keys.refresh()
+        if wrong:
+            _log.error("the old keys stay; the file of keys cannot be used: %s", wrong)
+        elif wrong is not None:
+            _log.info("the file of keys has changed and was read again")
 
     def _look_for_models(self) -> None:
         for name, wrong in self.models.refresh():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -69,7 +70,21 @@ class Fits:
     def _start(self, table: Table, request: FitRequest) -> dict[str, Any]:
         self.sweep()
         folder = self._workspace.make("fit")
-        self._take_turn(folder.name)
+        try:
+            self._take_turn(folder.name)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        try:
+            self._begin(folder, table, request)
+        except BaseException:
+            # As where the disk is full: the turn is given back, or nobody could fit for a while.
+            self._turn.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return self.state(folder.name)
+
+    def _begin(self, folder: Path, table: Table, request: FitRequest) -> None:
         plan = {
             "table": str(table.path),
             "mixed": request.mixed,
@@ -84,7 +99,6 @@ class Fits:
             stdout=subprocess.DEVNULL,
         )
         self._running = _Running(folder, process, time.monotonic())
-        return self.state(folder.name)
 
     def state(self, name: str) -> dict[str, Any]:
         """Return how far a fit is."""
