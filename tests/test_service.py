@@ -551,6 +551,32 @@ def test_the_open_inference_protocol(service, folder, new):
     assert answer["outputs"][0]["data"] == load(folder / "pump.rankad").p_values(new).tolist()
 
 
+def test_the_examples_of_the_document_are_answered(service):
+    found = service.get("/openapi.json").json()["paths"]
+    asked = {
+        (path, kind): body["example"]
+        for path, operations in found.items()
+        for operation in operations.values()
+        for kind, body in operation.get("requestBody", {}).get("content", {}).items()
+        if "example" in body and "{version}" not in path
+    }
+    kinds = ["application/json", "application/x-ndjson", "text/csv"]
+    assert [kind for path, kind in asked if path == "/models/{name}/score"] == kinds
+    for (path, kind), example in asked.items():
+        content = example if isinstance(example, str) else json.dumps(example)
+        response = service.post(
+            path.format(name="pump"), content=content, headers={"content-type": kind, "accept": kinds[0]}
+        )
+        assert response.status_code == 200, response.text
+        answer = response.json()
+        if path.endswith("score"):
+            assert answer["alarm"] == [False, True]
+    # The example of an answer has its fields.
+    example = found["/models/{name}/score"]["post"]["responses"]["200"]["content"][kinds[0]]["example"]
+    rows = [{"flow": 4.9, "mode": "eco"}, {"flow": 60.0, "mode": "eco"}]
+    assert example.keys() == service.post("/models/pump/score", json=rows).json().keys()
+
+
 def test_every_route_is_in_the_document(settings, service):
     from rankad.service.openapi import document
 

@@ -83,6 +83,10 @@ def test_the_false_discovery_rate_is_heeded(service, folder):
         ({"parameters": {"alhpa": 0.1}}, "'alhpa'"),
         ({"parameters": {"alpha": 0.1, "fdr": 0.1}}, "not both"),
         ({"parameters": {"fdr": 1}}, "fdr"),
+        ({"parameters": {"fdr": None}}, "fdr must be a number"),
+        ({"parameters": {"alpha": True}}, "alpha must be a number"),
+        ({"parameters": {"alpha": "0.1"}}, "alpha must be a number"),
+        ({"parameters": {"binary_data_output": 1}}, "true or false"),
         ({"alpha": 0.1}, "alpha"),
     ],
 )

@@ -601,6 +601,26 @@ def test_a_fit_that_is_cancelled_dies_or_fails(client, app):
     assert "2" in state["message"]
 
 
+@pytest.mark.slow
+def test_a_fit_that_nobody_watches_any_more_gives_way(client, app, monkeypatch):
+    table = upload(client, table_of(4_000, 4).write_csv().encode()).json()["id"]
+    begun = client.post("/page/fits", json={"table": table}, headers=SENT).json()["id"]
+    page, deadline = find_page(app), time.monotonic() + 30
+    about = page._workspace.path / "fit" / begun
+    # The tab is closed, and three minutes pass.
+    past = time.time() - 200
+    while page._fits._running is not None and time.monotonic() < deadline:
+        os.utime(about / "asked", (past, past))
+        time.sleep(0.2)
+    assert client.get(f"/page/fits/{begun}").json()["state"] == "cancelled"
+    again = client.post("/page/fits", json={"table": table}, headers=SENT)
+    assert again.status_code == 200
+    # While somebody asks, it goes on.
+    page.sweep()
+    assert page._fits._running is not None
+    client.post(f"/page/fits/{again.json()['id']}/cancel", headers=SENT)
+
+
 def test_fits_of_several_processes_take_turns(client, app):
     # Another process of the service has begun one, is alive, and then is not.
     page = find_page(app)

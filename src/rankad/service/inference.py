@@ -13,7 +13,7 @@ from rankad.service.mixed import parts_of
 from rankad.service.models import ServedModel
 from rankad.service.scoring import Answers, rate_of
 
-__all__ = ["DATATYPES", "Asked", "Output", "metadata", "read", "version_of", "write"]
+__all__ = ["DATATYPES", "IGNORED", "Asked", "Output", "metadata", "read", "version_of", "write"]
 
 _OUTPUTS = {"p_value": "FP64", "score": "FP64", "alarm": "BOOL"}
 DATATYPES = (
@@ -34,7 +34,7 @@ DATATYPES = (
 
 
 # What clients of the protocol say beside alpha and fdr, and what changes nothing here.
-_IGNORED = frozenset(
+IGNORED = frozenset(
     ("content_type", "headers", "priority", "sequence_end", "sequence_id", "sequence_start", "timeout")
 )
 _BINARY, _SIZE = "binary_data_output", "binary_data_size"
@@ -145,20 +145,24 @@ def read(body: bytes, model: ServedModel, most_rows: int, n_json: int | None = N
     else:
         columns = {name: values.tolist() for name, values in tensors.items()}
     parts = parts_of(columns) if isinstance(columns, dict) else None
-    all_binary = request.parameters.get(_BINARY) is True
+    all_binary = request.parameters.get(_BINARY, False)
     return Asked(Batch(columns, n_rows, parts), alpha, fdr, request.id, tuple(request.outputs), all_binary)
 
 
 def _rates(parameters: dict[str, Any]) -> tuple[float | None, float | None]:
     """Return alpha and fdr of a request; a parameter that is not known may be one of them mistyped."""
-    unknown = sorted(parameters.keys() - {"alpha", "fdr", _BINARY} - _IGNORED)
+    unknown = sorted(parameters.keys() - {"alpha", "fdr", _BINARY} - IGNORED)
     if unknown:
         raise RequestError(
             422, "unknown_parameter", f"there is no parameter {unknown[0][:100]!r}; there are: alpha, fdr"
         )
+    for name, kind in (("alpha", float), ("fdr", float), (_BINARY, bool)):
+        value = parameters.get(name, kind())
+        if isinstance(value, bool) != (kind is bool) or not isinstance(value, (bool, int, float)):
+            wanted = "true or false" if kind is bool else "a number"
+            raise RequestError(422, name, f"{name} must be {wanted}, got {str(value)[:50]!r}")
     alpha, fdr = (
-        None if parameters.get(name) is None else rate_of(str(parameters[name]), name)
-        for name in ("alpha", "fdr")
+        rate_of(str(parameters[name]), name) if name in parameters else None for name in ("alpha", "fdr")
     )
     if alpha is not None and fdr is not None:
         raise RequestError(422, "fdr", "give alpha or fdr, not both")

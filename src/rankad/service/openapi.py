@@ -7,7 +7,7 @@ from typing import Any
 
 from rankad import __version__
 from rankad.service.formats import ARROW, CSV, JSON, NDJSON
-from rankad.service.inference import DATATYPES
+from rankad.service.inference import DATATYPES, IGNORED
 
 __all__ = ["document"]
 
@@ -60,6 +60,16 @@ _ANSWER = _object(
     score=_NUMBERS,
     alarm={"type": "array", "items": {"type": "boolean"}},
 )
+_ANSWER_EXAMPLE = {
+    "model": "pump",
+    "alpha": 0.01,
+    "fdr": None,
+    "rows": 2,
+    "alarms": 1,
+    "p_value": [0.62, 0.0005],
+    "score": [0.8, -31.4],
+    "alarm": [False, True],
+}
 _REASON = _object(
     column={"type": "string"},
     value=_CELL,
@@ -151,7 +161,12 @@ _INFER = {
         "id": {"type": ["string", "null"]},
         "parameters": {
             "type": "object",
-            "properties": {"alpha": _RATE, "fdr": _RATE, "binary_data_output": {"const": False}},
+            "properties": {
+                "alpha": _RATE,
+                "fdr": _RATE,
+                "binary_data_output": {"type": "boolean"},
+                **{name: {} for name in sorted(IGNORED)},
+            },
             "additionalProperties": False,
         },
         "inputs": {
@@ -248,8 +263,18 @@ def document(models: Sequence[str] = (), *, keys: bool = False) -> dict[str, Any
     )
     fdr = _query("fdr", _RATE, "Alarms of which at most this share is expected to be false.")
     alarms = _query("alarms", {"type": "integer", "minimum": 0, "maximum": 1000}, "How many alarms to list.")
-    rows = {JSON: {"schema": _ROWS, "example": _EXAMPLE}, NDJSON: _TEXT, CSV: _TEXT, ARROW: _BINARY}
-    scored = {JSON: {"schema": _ANSWER}, NDJSON: _TEXT, CSV: _TEXT, ARROW: _BINARY}
+    rows = {
+        JSON: {"schema": _ROWS, "example": _EXAMPLE},
+        NDJSON: _TEXT | {"example": '{"flow": 4.9, "mode": "eco"}\n{"flow": 60.0, "mode": "eco"}\n'},
+        CSV: _TEXT | {"example": "flow,mode\n4.9,eco\n60.0,eco\n"},
+        ARROW: _BINARY,
+    }
+    scored = {
+        JSON: {"schema": _ANSWER, "example": _ANSWER_EXAMPLE},
+        NDJSON: _TEXT,
+        CSV: _TEXT,
+        ARROW: _BINARY,
+    }
     healthy = _object(status={"type": "string"})
     version = {"name": "version", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, dict[str, Any]] = {
@@ -325,7 +350,7 @@ def _version_2_of_a_model(names: Sequence[Any], path: str) -> dict[str, Any]:
     infer = _does(
         _VERSION_2 + "score. Tensors may also be binary, after the JSON (extension binary_tensor_data).",
         names,
-        _as_json(_INFERRED),
+        {**_as_json(_INFERRED), "application/octet-stream": _BINARY},
         refusals=(404, *_OF_BODY),
         body={JSON: {"schema": _INFER, "example": _INFER_EXAMPLE}},
     )

@@ -24,8 +24,13 @@ __all__ = ["FitRequest", "Fits"]
 
 # A process that has not been heard of for so long is gone, and so is the one that started it.
 _SILENT_SECONDS = 60.0
+# A fit whose progress nobody has asked for so long is cancelled, so that others can fit: its tab was closed.
+# A browser lets a tab in the background ask once a minute.
+_FORGOTTEN_SECONDS = 180.0
 _ENDED = ("done", "failed", "cancelled")
 _MOST_LOADED = 4
+# Touched when somebody asks how far a fit is, of whichever process of the service.
+_ASKED = "asked"
 
 
 class FitRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,6 +108,7 @@ class Fits:
     def state(self, name: str) -> dict[str, Any]:
         """Return how far a fit is."""
         folder = self._workspace.find("fit", name)
+        (folder / _ASKED).touch()
         self.sweep()
         about = read_json(folder / "about.json")
         about["seconds"] = round((about.get("ended") or time.time()) - about.pop("begun"), 1)
@@ -141,6 +147,8 @@ class Fits:
         if running is None:
             return
         late = time.monotonic() - running.begun > self._seconds + 5.0
+        if running.process.poll() is None and _silence(running.folder / _ASKED) > _FORGOTTEN_SECONDS:
+            (running.folder / "cancel").touch()
         if (late or (running.folder / "cancel").exists()) and running.process.poll() is None:
             running.process.kill()
             running.process.wait()
@@ -204,3 +212,11 @@ class Fits:
                     ),
                 )
             write_json(folder / "about.json", about | {"state": state, "message": why, "ended": time.time()})
+
+
+def _silence(path: Path) -> float:
+    """Return how long ago a file was touched; 0 if it is not there."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
