@@ -288,11 +288,24 @@ def no_space(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("what", ["rankad.service.page.fits.write_json", "subprocess.Popen"])
+class FullFile(io.StringIO):
+    """A file that can be made, and not written to."""
+
+    def __init__(self, path, mode):
+        super().__init__()
+        Path(path).touch()
+
+    flush = no_space
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["rankad.service.page.fits.write_json", "subprocess.Popen", "rankad.service.page.fits.open"],
+)
 def test_a_fit_that_cannot_begin_says_so_and_the_next_one_can(client, app, monkeypatch, what):
     table = upload(client, table_of(60, 4).write_csv().encode()).json()["id"]
     with monkeypatch.context() as full:
-        full.setattr(what, no_space)
+        full.setattr(what, FullFile if what.endswith(".open") else no_space, raising=False)
         response = client.post("/page/fits", json={"table": table}, headers=SENT)
         assert "No space left" in message_of(response, 503)
     begun = client.post("/page/fits", json={"table": table}, headers=SENT)

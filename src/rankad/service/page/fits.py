@@ -177,8 +177,7 @@ class Fits:
         """Let no other process of this service begin a fit meanwhile."""
         for _ in range(2):
             try:
-                with open(self._turn, "x") as file:
-                    file.write(name)
+                self._write_turn(name)
                 return
             except FileExistsError:
                 if not self._is_stale():
@@ -186,6 +185,16 @@ class Fits:
                         503, "fitting", "another table is being fitted; wait until it is done, or cancel it"
                     ) from None
                 self._turn.unlink(missing_ok=True)
+
+    def _write_turn(self, name: str) -> None:
+        with open(self._turn, "x") as file:
+            try:
+                file.write(name)
+                file.flush()
+            except OSError:
+                # A file without a name would be in the way of everybody.
+                self._turn.unlink(missing_ok=True)
+                raise
 
     def _is_stale(self) -> bool:
         try:
