@@ -274,6 +274,36 @@ def test_health_is_answered_when_there_is_much_to_do(folder):
         assert client.get("/health/live").status_code == 200
 
 
+def test_bodies_are_counted_together_while_they_are_held(folder, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long_task(*_):
+        begun.set()
+        go_on.wait(60)
+        return []
+
+    monkeypatch.setattr("rankad.service.app.explain_rows", long_task)
+    settings = Settings((folder / "pump.rankad",), most_bytes=1_000, most_bytes_at_once=1_500)
+    large = json.dumps([{"flow": 5.0, "mode": "eco"}] * 32).encode()
+    assert 750 < len(large) <= 1_000
+
+    def ask(what):
+        headers = {"content-type": "application/json"}
+        return client.post(f"/models/pump/{what}", content=large, headers=headers)
+
+    with TestClient(make_app(settings)) as client, ThreadPoolExecutor() as pool:
+        try:
+            waiting = pool.submit(ask, "explain")
+            assert begun.wait(30)
+            refused = ask("score")
+        finally:
+            go_on.set()
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert waiting.result().status_code == 200
+        # Those that were answered, or refused, are held no longer.
+        assert [ask("score").status_code for _ in range(3)] == [200] * 3
+
+
 def test_single_rows_do_not_wait_for_large_requests(service, monkeypatch):
     """The history is written by threads of its own, however many others are busy."""
     begun, go_on = threading.Semaphore(0), threading.Event()

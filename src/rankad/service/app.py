@@ -103,6 +103,7 @@ def _route(
                 response = await handler(service, request)
             finally:
                 service.at_once -= 1
+                service.release(request)
         except RequestError as error:
             response = _refusal(error, path)
         except ClientDisconnect:

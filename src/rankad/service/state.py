@@ -57,6 +57,7 @@ class Service:
             # Whether it can be opened is known before anything is served; connections do not survive a fork.
             History(settings.history, settings.keep_days).close()
         self.at_once = 0
+        self.bytes_at_once = 0
         self._threads: anyio.CapacityLimiter | None = None
         self.together = Together()
         self.registry = CollectorRegistry()
@@ -143,12 +144,25 @@ class Service:
                     size += len(chunk)
                     if size > most:
                         raise too_large
+                    self._hold(request, len(chunk))
                     chunks.append(chunk)
         except TimeoutError:
             raise RequestError(
                 408, "slow", f"the body did not arrive within {self.settings.read_seconds:g} s"
             ) from None
         return b"".join(chunks)
+
+    def _hold(self, request: Request, n_bytes: int) -> None:
+        """Count a part of a body as held, until `release`; raise if all bodies together are too large."""
+        most = max(self.settings.most_bytes_at_once, self.settings.most_bytes)
+        if self.bytes_at_once + n_bytes > most:
+            raise RequestError(503, "busy", "too many large requests at the same time; try again in a second")
+        self.bytes_at_once += n_bytes
+        request.state.n_bytes = getattr(request.state, "n_bytes", 0) + n_bytes
+
+    def release(self, request: Request) -> None:
+        """Forget the body of a request that is answered."""
+        self.bytes_at_once -= getattr(request.state, "n_bytes", 0)
 
     async def work(self, small: bool, task: Callable[[], Any]) -> Any:
         """Run a task: a small one at once, others on a thread and within the limit on time."""

@@ -182,7 +182,7 @@ class Fits:
             except FileExistsError:
                 if not self._is_stale():
                     raise RequestError(
-                        503, "fitting", "another table is being fitted; wait until it is done, or cancel it"
+                        503, "fitting", "another table is being fitted; try again when it is done"
                     ) from None
                 self._turn.unlink(missing_ok=True)
 
