@@ -106,7 +106,9 @@ def check_json_size(body: bytes, most_rows: int) -> None:
         bare = _STRING.sub(b"", body)
         if bare.count(b"[") + bare.count(b"{") > most:
             raise RequestError(
-                413, "too_many_rows", f"more than {most_rows:,} rows in one request; send at most as many"
+                413,
+                "too_many_rows",
+                f"more than {most_rows:,} rows in one request; send at most {most_rows:,}",
             )
 
 
