@@ -435,6 +435,34 @@ def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
         assert again == load(path).p_values(new).tolist() != first
 
 
+def test_a_model_file_that_is_gone_is_told_once_and_its_model_serves(tmp_path, new):
+    path, away = make_models(tmp_path) / "pump.rankad", tmp_path / "away"
+    with TestClient(make_app(Settings((path,)))) as client:
+        models = client.app.state.service.models
+        for _ in range(2):
+            path.rename(away)
+            # Whoever looks first has told it: the service, or this test.
+            ((name, wrong),) = models.refresh(again=True)
+            assert name == "pump"
+            assert "No such file" in wrong
+            assert models.refresh() == []
+            assert client.post("/models/pump/score", json=new.to_dicts()).status_code == 200
+            away.rename(path)
+            assert models.refresh() == []
+
+
+def test_a_model_file_that_is_gone_is_in_the_log(tmp_path, caplog):
+    path = make_models(tmp_path) / "pump.rankad"
+    with TestClient(make_app(Settings((path,)))):
+        path.unlink()
+        deadline = time.monotonic() + 10
+        while "old one is kept" not in caplog.text and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert "No such file" in caplog.text
+        time.sleep(2.5)
+    assert caplog.text.count("old one is kept") == 1
+
+
 def test_two_models_of_one_name_are_refused(folder):
     with pytest.raises(ValueError, match=r"the model .*pump\.rankad is named twice; name it once"):
         make_app(Settings((folder / "pump.rankad", folder / "pump.rankad")))

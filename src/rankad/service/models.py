@@ -14,6 +14,10 @@ from rankad.service.errors import RequestError
 __all__ = ["ModelStore", "ServedModel"]
 
 
+# In the place of the stamp of a file that is not there.
+_GONE = (0, 0, 0)
+
+
 class ServedModel(NamedTuple):
     """A fitted detector and where it comes from."""
 
@@ -83,7 +87,7 @@ class ModelStore:
         Parameters
         ----------
         again : bool
-            Whether to try files again that could not be loaded, and to report files that are gone.
+            Whether to try files again that could not be loaded, and to report again files that are gone.
 
         Returns
         -------
@@ -95,9 +99,15 @@ class ModelStore:
             try:
                 stamp = _stamp(model.path)
             except OSError as error:
-                changes += [(name, str(error))] if again else []
+                # Told once, or whenever somebody asks.
+                if again or self._failed.get(name) != _GONE:
+                    changes.append((name, str(error)))
+                self._failed[name] = _GONE
                 continue
-            if stamp == model.stamp or (not again and stamp == self._failed.get(name)):
+            if stamp == model.stamp:
+                self._failed.pop(name, None)
+                continue
+            if not again and stamp == self._failed.get(name):
                 continue
             try:
                 self._models[name] = _load(name, model.path)
