@@ -11,6 +11,7 @@ PIP_INSTALL := $(PY) -m pip install -q --disable-pip-version-check
 # What is installed in $(VENV): a stamp per extra, older than pyproject.toml means out of date.
 TEST_ENV := $(VENV)/.installed-test
 DEV_ENV := $(VENV)/.installed-dev
+RELEASE_ENV := $(VENV)/.installed-release
 
 # Benchmark data sets, where there are any. Nothing here needs them.
 ifndef RANKAD_DATA
@@ -22,7 +23,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo experiments bench quality research promises certificates engines service faults schema browser postgres test \
-	format format-check lint types imports pytest clean
+	format format-check lint types imports pytest clean dist lowest extras pictures
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -78,6 +79,18 @@ faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into 
 	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \
 	$(call publish,faults,$(PAGES)); exit $$status
 
+dist: $(RELEASE_ENV) ## build the wheel and the source distribution into dist/, twice, and check them
+	$(PY) -m tools.dist dist
+
+lowest: $(RELEASE_ENV) ## test with the lowest versions of dependencies that are allowed (Python 3.11)
+	$(PY) -m tools.lowest build/lowest
+
+extras: $(RELEASE_ENV) ## install every extra alone into a clean environment, and use it
+	$(PY) -m tools.extras build/extras
+
+pictures: $(TEST_ENV) ## draw the pictures of the README (needs Chromium)
+	$(PY) -m tools.readme_pictures docs
+
 schema: $(DEV_ENV) ## send ten thousand random requests made from the service's OpenAPI document (some minutes)
 	RANKAD_SCHEMA_CASES=3000 $(PY) -m pytest tests/test_service_schema.py -q -s -p no:xdist
 
@@ -115,7 +128,7 @@ pytest: $(DEV_ENV) ## run the tests and the docstring examples
 
 clean: ## remove caches and build products, keep the environment
 	rm -rf build dist demo.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@for dir in src tests docs benchmarks; do \
+	@for dir in src tests docs benchmarks tools; do \
 	  if [ -d $$dir ]; then \
 	    find $$dir \( -name '*.nbi' -o -name '*.nbc' \) -type f -exec rm -f {} +; \
 	    find $$dir \( -name __pycache__ -o -name '*.egg-info' \) -type d -prune -exec rm -rf {} +; \
@@ -136,3 +149,7 @@ $(TEST_ENV): pyproject.toml | $(PY)
 $(DEV_ENV): pyproject.toml | $(PY)
 	$(PIP_INSTALL) -e '.[dev]'
 	@touch $(TEST_ENV) $@
+
+$(RELEASE_ENV): pyproject.toml | $(PY)
+	$(PIP_INSTALL) -e '.[release]'
+	@touch $@

@@ -37,7 +37,7 @@ def test_p_values_equal_the_naive_ones(n):
 
 
 def _searched(nominal, scores):
-    """P-values by numpy's search; what is no number has none."""
+    """P-values by numpy's search; NaN has none."""
     scores = np.asarray(scores, dtype=float)
     p_values = (1 + np.searchsorted(np.sort(nominal), scores, side="right")) / (len(nominal) + 1)
     return np.where(np.isnan(scores), np.nan, p_values)

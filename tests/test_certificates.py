@@ -65,7 +65,8 @@ def test_the_simes_band_is_the_formula_of_bates_et_al():
 
 
 @pytest.mark.parametrize(
-    ("alpha", "delta", "tolerance"), [(0.05, 0.05, 0.02), (0.013, 0.1, 0.01), (0.2, 0.01, 0.3)]
+    ("alpha", "delta", "tolerance"),
+    [(0.05, 0.05, 0.02), (0.013, 0.1, 0.01), (0.2, 0.01, 0.3), (0.3, 0.1, 0.01), (0.05, 0.3, 0.002)],
 )
 def test_rows_needed_is_where_the_bound_starts_to_hold_for_good(alpha, delta, tolerance):
     needed = rows_needed(alpha, delta, tolerance)
@@ -123,15 +124,28 @@ def test_ranges_cover_the_realised_rate(contamination):
         assert no_more_than(missed_any, repetitions, delta)
 
 
-def test_ranges_cover_where_scores_tie():
-    rng, delta, repetitions = np.random.default_rng(1), 0.1, 600
-    missed = 0
+@pytest.mark.parametrize("n", [6, 20, 80])
+@pytest.mark.parametrize(
+    "shares", [[0.05, 0.95], [0.03, 0.3, 0.67], [1 / 6] * 6], ids=["two", "three", "six"]
+)
+def test_ranges_cover_where_scores_tie(n, shares):
+    # A value that has come up once is an atom all the same: the rate at it is that of the values below.
+    rng, delta, repetitions = np.random.default_rng(1), 0.1, 400
+    below, alphas = np.r_[0.0, np.cumsum(shares)], (0.05, 0.15, 0.3, 0.6)
+    missed, missed_any = dict.fromkeys(alphas, 0), 0
     for _ in range(repetitions):
-        certificate = Certificate(Calibration.from_scores(rng.integers(0, 6, 80), "split"), delta)
-        rate = certificate.calibration.threshold(0.3) / 6
-        found = certificate.range(0.3)
-        missed += not found.low <= rate <= found.high
-    assert no_more_than(missed, repetitions, delta)
+        scores = rng.choice(len(shares), n, p=shares)
+        certificate = Certificate(Calibration.from_scores(scores, "split"), delta)
+        rates = {}
+        for alpha in alphas:
+            threshold = certificate.calibration.threshold(alpha)
+            rates[alpha] = below[int(threshold)] if np.isfinite(threshold) else 0.0
+            found = certificate.range(alpha)
+            missed[alpha] += not found.low <= rates[alpha] <= found.high
+        ranges = [certificate.simultaneous(alpha) for alpha in alphas]
+        missed_any += any(not one.low <= rates[one.alpha] <= one.high for one in ranges)
+    assert all(no_more_than(count, repetitions, delta) for count in missed.values())
+    assert no_more_than(missed_any, repetitions, delta)
 
 
 def test_contamination_widens_the_range():

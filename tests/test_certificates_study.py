@@ -11,7 +11,45 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import nonconform
-from benchmarks.certificates import drift, page
+from benchmarks.certificates import drift, many, page, rates, shifts, volumes
+from benchmarks.certificates.checks import Check, Mean
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        lambda: rates.split_certificates(60),
+        lambda: rates.tied_certificates(60),
+        lambda: rates.updated_certificates(30),
+        lambda: many.discoveries(25)[1],
+        lambda: many.discoveries(25)[0],
+        lambda: many.online(10),
+        lambda: shifts.shifted(40),
+    ],
+    ids=["certificates", "ties", "update", "counts", "discoveries", "streams", "weights"],
+)
+def test_a_slice_of_each_promise_holds(study):
+    checks = study()
+    assert checks
+    assert [one for one in checks if not one.holds] == []
+
+
+def test_a_promise_that_is_broken_is_seen():
+    assert not Check("range", "", 15, 60, 0.05).holds
+    assert Check("range", "", 5, 60, 0.05).holds
+    assert not Mean("rate", "", 0.15, 0.01, 0.1).holds
+
+
+def test_false_alarms_without_weights_are_too_many_where_rows_have_moved():
+    (_, far) = shifts.shifted(40)
+    without = float(re.search(r"([\d.]+) without weights", far.setting)[1])
+    assert without > 0.2 > 0.15 > far.mean
+
+
+def test_a_slice_of_the_volumes_holds():
+    found = volumes.of_the_true_score(4)
+    assert [(one["d"], one["alpha"]) for one in found] == [(d, a) for d in (2, 5, 10) for a in (0.05, 0.2)]
+    assert all(one["holds"] and one["worst"] < 0.05 for one in found)
 
 
 @pytest.fixture(scope="module")

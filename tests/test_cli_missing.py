@@ -79,7 +79,10 @@ def test_find_has_it_too(capsys, table, tmp_path):
 def test_a_column_that_is_not_there_and_an_empty_value_are_named(capsys, table, tmp_path):
     said = call(capsys, "fit", table, "--model", tmp_path / "m.rankad", "--missing", "flaw=-999")
     assert said.status == 1
-    assert "missing names 'flaw', which the table lacks; it has 'flow', 'a=b', 'heat'" in said.err
+    assert (
+        "the table has no column 'flaw', which missing (--missing) names; it has 'flow', 'a=b', 'heat'"
+        in said.err
+    )
     said = call(capsys, "fit", table, "--model", tmp_path / "m.rankad", "--missing", "flow=")
     assert said.status == 1
     assert "missing must be numbers, texts or dates" in said.err

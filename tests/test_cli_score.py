@@ -168,7 +168,7 @@ def test_a_table_of_other_columns_is_refused_where_the_model_has_no_names(capsys
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.2])
-def test_alpha_decides_anew_without_fitting(files, capsys, tmp_path, p_values, alpha):
+def test_another_alpha_needs_no_fit(files, capsys, tmp_path, p_values, alpha):
     _, out = score(capsys, files, tmp_path, "--alpha", alpha)
     assert [row[-1] == "true" for row in cells(out)[1:]] == (p_values <= alpha).tolist()
 
@@ -281,7 +281,7 @@ def test_alarms_fail_the_command_where_that_is_asked_for(files, capsys, tmp_path
         (["--fdr", "0"], "0 is not strictly between 0 and 1"),
         (["--alpha", "0.1", "--fdr", "0.1"], "either --alpha or --fdr"),
         (["--json", "--out", "-"], "give --out FILE"),
-        (["--resume"], "give TABLE and --out FILE"),
+        (["--resume"], "a table in a file and --out FILE, but there is no --out"),
         (["--resume", "--sort", "--out", "x.csv"], "cannot be written in parts"),
         (["--out", "/no/such/folder/x.csv"], "There is no folder /no/such/folder"),
         (["--jobs", "0"], "--jobs"),
@@ -468,11 +468,13 @@ def test_a_table_that_was_edited_where_it_was_read_does_not_go_on(
     said, out = score(capsys, files, tmp_path, "--resume", *options, table=table)
     assert said.status == 1
     assert said.err.count("\n") == 1
-    anew = (
+    start_over = (
         r"(was changed since .*\.part was started|was started with different inputs).* To start over, remove"
     )
     # Counting discoveries reads all of the file, and so finds by itself that gzip's checksum is wrong.
-    assert re.search(f"{anew}|CRC check failed" if suffix == "csv.gz" and options else anew, said.err)
+    assert re.search(
+        f"{start_over}|CRC check failed" if suffix == "csv.gz" and options else start_over, said.err
+    )
     assert not out.exists()
 
 

@@ -4,6 +4,7 @@ import datetime
 import re
 import warnings
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -161,7 +162,7 @@ def test_a_frame_of_mixed_number_types(build, nominal, frame):
     np.testing.assert_array_equal(answers(build().fit(table), table), answers(build().fit(same), same))
 
 
-# ----------------------------------------------------------------- cells that are no numbers
+# ----------------------------------------------------------------- cells that are not numbers
 
 DAY = datetime.datetime(2024, 5, 17)
 BAD_CELLS = {
@@ -268,7 +269,7 @@ def test_a_whole_table_of_something_else(build, table):
         (np.zeros((6, 10, 2)), r"dim 3|3 dimension"),
         (np.zeros((60, 2), dtype=complex), "(?i)complex"),
         (np.zeros((60, 0)), "0 feature"),
-        ("text", "2D array"),
+        ("text", "rows of numbers"),
         (3.0, "2D array"),
     ],
     ids=["vector", "cube", "complex", "no columns", "text", "number"],
@@ -309,9 +310,11 @@ def test_another_order_of_named_columns(build, nominal, frame):
 
 
 def test_too_few_rows(build, nominal):
-    with pytest.raises(ValueError, match=r"3 sample.*minimum of [48] .* Fit on more normal rows\.$"):
+    with pytest.raises(
+        ValueError, match=r"needs [48] rows or more .*n_samples=3\. Fit on more normal rows\.$"
+    ):
         build().fit(nominal[:3])
-    with pytest.raises(ValueError, match="0 sample"):
+    with pytest.raises(ValueError, match="X has n_samples=0"):
         build().fit(nominal[:0])
 
 
@@ -692,3 +695,25 @@ def test_a_fitted_attribute_that_is_not_there_is_named(name):
     assert not hasattr(detector, name)
     with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
         getattr(detector, name)
+
+
+@pytest.mark.parametrize("path", ["pump.csv", Path("pump.csv")])
+def test_a_path_in_the_place_of_rows_is_told_to_be_read_first(path):
+    with pytest.raises(ValueError, match=r"X must be rows of numbers.*pump\.csv.*Read the file first"):
+        RankAD().fit(path)
+
+
+def test_nothing_in_the_place_of_rows_is_named():
+    with pytest.raises(ValueError, match=r"X must be rows of numbers.*got None\.$"):
+        RankAD().fit(None)
+
+
+def test_other_columns_than_at_fit_have_a_remedy():
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(ValueError, match=r"X has 2 features.*Pass the columns that it was fitted on"):
+        KLPE().fit(rows).p_values(rows[:, :2])
+
+
+def test_a_detector_that_is_not_fitted_says_what_to_do():
+    with pytest.raises(NotFittedError, match="EpsilonLPE is not fitted yet: call fit with normal rows first"):
+        EpsilonLPE().p_values(np.zeros((2, 2)))

@@ -363,7 +363,7 @@ def test_many_copies_of_a_few_rows_are_split_and_have_alarms():
     for seed in range(3):
         rng = np.random.default_rng([64, seed])
         bits, fresh = (rng.integers(0, 2, (n, 6)).astype(float) for n in (1_000, 20_000))
-        with pytest.warns(UserWarning, match="Only 64 of 1000 rows are different"):
+        with pytest.warns(UserWarning, match="only 64 of 1000 rows are different"):
             detector = RankAD(0.1).fit(bits)
         assert detector.calibration_.kind == "split"
         rates.append(np.mean(detector.predict(fresh) == -1))

@@ -345,7 +345,7 @@ def test_a_near_field_leaves_enough_rows_for_many_neighbors(monkeypatch):
     assert _quick(n_neighbors=48).fit(rows_of(380)).n_neighbors_ == 48
 
 
-def test_read_only_rows_compile_nothing_anew():
+def test_read_only_rows_compile_nothing_again():
     near = NearField.of(rows_of(600), np.ones(3))
     scorer = replace(_quick().fit(rows_of(60)).scorer_, near=near)
     rows = rows_of(40)

@@ -52,6 +52,16 @@ def test_level_sets_are_drawn_in_two_columns(detector):
         LevelSetDisplay.from_estimator(three, alphas=[0.5])
 
 
+def test_rows_are_drawn_over_level_sets_in_a_style_of_ones_own(detector):
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    for style in ({"c": ["red", "blue"] * 15, "s": 40}, {"color": "red"}, {}):
+        display = LevelSetDisplay.from_estimator(detector, rows, alphas=[0.5], n_grid=20, **style)
+        points = display.ax_.collections[-1]
+        np.testing.assert_array_equal(points.get_offsets(), rows)
+        assert len(points.get_facecolors()) == (30 if "c" in style else 1)
+        assert points.get_sizes().tolist() == [style.get("s", 8)]
+
+
 def test_mass_volume_curves_of_several_detectors(detector):
     display = MassVolumeDisplay.from_estimators(
         {"ours": detector, "worse": KLPE(n_neighbors=1).fit(np.random.default_rng(2).normal(size=(20, 2)))},

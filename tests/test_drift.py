@@ -175,3 +175,10 @@ def test_a_state_that_is_refused_says_why():
         DriftMonitor.for_detector(KLPE())
     with pytest.raises(ValueError, match="p_values must be numbers from 0 to 1, got 2; pass what"):
         DriftMonitor(100).update([0.5, 2.0])
+
+
+def test_text_in_the_place_of_p_values_is_told():
+    with pytest.raises(
+        ValueError, match="p_values must be numbers from 0 to 1, but could not convert string"
+    ):
+        DriftMonitor(100).update(["x"])

@@ -1,4 +1,4 @@
-"""Outputs take nobody's place: neither when they are begun nor when they are finished."""
+"""Outputs take nobody's place: neither when they are started nor when they are finished."""
 
 import os
 
@@ -81,7 +81,7 @@ def test_a_part_that_no_run_left_is_not_cut_off(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv.part"]
 
 
-def test_a_run_that_was_killed_before_its_first_row_begins_anew(tmp_path):
+def test_a_run_that_was_killed_before_its_first_row_starts_over(tmp_path):
     out = tmp_path / "out.csv"
     killed = open_output(out, resume=True, fingerprint={"alpha": 0.1})
     # Without a word to the writer, as a killed run would leave it; rows may be on the disk already.

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from scipy.special import gammaln
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, kstest, norm
+from sklearn.ensemble import IsolationForest
 
 from rankad import KLPE, RankAD
 from rankad.level_sets.curves import mass_volume_curve
@@ -68,6 +69,33 @@ def test_a_learned_set_is_hardly_larger_than_the_smallest_that_holds_as_much(d):
     assert 0.95 < ratio < 1.08
 
 
+@pytest.mark.parametrize(
+    ("center", "scale"),
+    [
+        (0.0, [1e-6, 1.0, 1e3, 1e6]),
+        (1.7e9, [1.0, 1.0, 1.0, 1.0]),
+        ([0.0, 1.7e9, 0.0, 1e-3], [1e-200, 1.0, 1e200, 1e-6]),
+    ],
+    ids=["units", "seconds since 1970", "far apart"],
+)
+def test_units_and_origins_of_columns_change_nothing_but_the_unit_of_the_volume(center, scale):
+    class Moved(Gaussian):
+        def score_samples(self, X):
+            return super().score_samples((X - center) / scale)
+
+    rows = np.random.default_rng(0).normal(size=(1_000, 4)) * scale + center
+    level = LevelSet(Moved(4), 0.1, rows)
+    found = level.volume(random_state=1)
+    assert abs(np.expm1(found.log_volume - log_volume(4, 0.1) - np.log(scale).sum())) < 0.05
+    assert level.contains(level.sample(100)).all()
+
+
+def test_a_column_with_one_value_has_no_volume_that_can_be_told(detector):
+    rows = np.c_[np.random.default_rng(0).normal(size=(300, 2)), np.full(300, 0.1)]
+    with pytest.raises(ValueError, match="could not be estimated"):
+        KLPE().fit(rows).level_set(0.1).volume()
+
+
 def test_a_volume_that_cannot_be_found_is_refused():
     class Sliver(Gaussian):
         def score_samples(self, X):
@@ -125,6 +153,16 @@ def test_points_are_spread_evenly_over_the_set():
     assert gaussian_set(5, 0.1).project((0, 3), n=50).shape == (50, 2)
 
 
+@pytest.mark.parametrize("d", [10, 20])
+def test_points_are_spread_evenly_in_many_columns(d):
+    points = gaussian_set(d, 0.1).sample(4_000, random_state=0)
+    # The radius to the power of d is uniform.
+    share = ((points**2).sum(axis=1) / chi2.ppf(0.9, d)) ** (d / 2)
+    assert kstest(share, "uniform").pvalue > 1e-3
+    with pytest.raises(ValueError, match="spread evenly over the set were found among 1,000,000"):
+        gaussian_set(20, 0.1, n=30).sample(10**6)
+
+
 def test_a_set_that_is_the_whole_space_has_no_volume(detector):
     level = detector.level_set(1e-5)
     assert not level.is_bounded
@@ -167,3 +205,75 @@ def test_the_better_score_has_the_lower_curve(detector):
     assert ours.area() < worse.area()
     with pytest.raises(ValueError, match="masses must be shares"):
         mass_volume_curve(detector, rows, masses=[1.0])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_sets_and_curves_of_tables_with_names_are_those_of_arrays(library):
+    """scikit-learn warns of rows without names, and a warning is a failure here."""
+    frames = pytest.importorskip(library)
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    table = frames.DataFrame({"first": rows[:, 0], "second": rows[:, 1]})
+    plain, named = KLPE().fit(rows), KLPE().fit(table)
+    assert named.level_set(0.1).volume() == plain.level_set(0.1).volume()
+    assert np.array_equal(named.level_set(0.1).sample(5), plain.level_set(0.1).sample(5))
+    assert np.array_equal(named.level_set(0.1).grid(20)[2], plain.level_set(0.1).grid(20)[2])
+    of_table, of_array = mass_volume_curve(named, table), mass_volume_curve(plain, rows)
+    assert np.array_equal(of_table.volume, of_array.volume)
+
+
+def test_sets_of_a_known_score_are_made_by_the_public_method():
+    def score(x):
+        return -(x**2).sum(axis=1)
+
+    rows = np.random.default_rng(0).normal(size=(20_000, 5))
+    level = LevelSet.of_score(score, rows, threshold=-chi2.ppf(0.9, 5))
+    assert level.alpha == pytest.approx(0.1, abs=0.01)
+    assert abs(np.expm1(level.volume().log_volume - log_volume(5, 0.1))) < 0.05
+    wider = LevelSet.of_score(score, rows, 0.05)
+    # The rows tell the threshold: an exact split calibration.
+    assert wider.threshold == np.sort(score(rows))[int(0.05 * 20_001) - 1]
+    assert level.is_within(wider)
+    assert not wider.is_within(level)
+    with pytest.raises(ValueError, match="same detector"):
+        level.is_within(LevelSet.of_score(lambda x: score(x), rows))
+
+
+def test_sets_of_other_detectors_have_volumes_too():
+    rng = np.random.default_rng(0)
+    forest = IsolationForest(random_state=0).fit(rng.normal(size=(300, 2)))
+    level = LevelSet.of_score(forest, rng.normal(size=(300, 2)), 0.1)
+    x = np.stack(np.meshgrid(*[np.linspace(-6, 6, 400)] * 2), axis=-1).reshape(-1, 2)
+    area = (forest.score_samples(x) >= level.threshold).mean() * 144
+    assert level.volume(max_error=0.02).volume == pytest.approx(area, rel=0.05)
+    assert "IsolationForest at alpha=0.1" in repr(level)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        (np.zeros(5), {}, "at least two rows of numbers, got shape"),
+        (np.zeros((9, 2)), {"threshold": np.inf}, "threshold must be None or a finite number, got inf"),
+        (np.zeros((9, 3)), {}, "one number for each row"),
+        (np.full((9, 2), np.nan), {}, "rows must hold finite numbers"),
+        (np.zeros((9, 2)), {"alpha": 1.0}, "alpha must be a number strictly between 0 and 1"),
+    ],
+)
+def test_what_is_no_score_or_level_is_refused(rows, options, said):
+    with pytest.raises(ValueError, match=said):
+        LevelSet.of_score(lambda x: x[:, 0] if x.shape[1] == 2 else x, rows, **options)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (np.full((9, 2), np.inf), "X must hold finite numbers"),
+        (np.zeros((9, 3)), r"one number for each row.*of 9 rows it returned shape \(9, 3\)\."),
+        (np.ones((9, 2)), r"returned shape \(9,\), with NaN"),
+    ],
+)
+def test_a_curve_of_what_is_no_score_is_refused(rows, said):
+    def score(x):
+        return x if x.shape[1] == 3 else np.where(x[:, 0] == 1, np.nan, 0.0)
+
+    with pytest.raises(ValueError, match=said):
+        mass_volume_curve(score, rows)

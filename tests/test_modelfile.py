@@ -531,3 +531,8 @@ def test_importing_rankad_does_not_import_safetensors():
         "import sys, rankad, rankad.modelfile; print('safetensors' in sys.modules, 'polars' in sys.modules)"
     )
     assert _run(code).split() == ["False", "False"]
+
+
+def test_a_model_file_that_is_not_there_says_what_makes_one(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no model file .*none\.rankad; detector\.save"):
+        load(tmp_path / "none.rankad")

@@ -11,7 +11,7 @@ import pytest
 from rankad._base import progress as _progress
 
 TRIALS = ["D_K", "2 D_K"]
-LINE = re.compile(r"rankad (\w+): (\d+) of (\d+), \d+ s left")
+LINE = re.compile(r"rankad (\w+): (\d+) of (\d+), (?:\d+ min )?\d+ s left")
 
 
 @pytest.fixture
@@ -63,6 +63,16 @@ def test_a_long_count_is_reported_now_and_then(monkeypatch, capsys):
     steps = reports(capsys.readouterr().err)["selection"]
     assert 2 <= len(steps) <= 30
     assert steps[-1] == (60, 60)
+
+
+def test_the_time_left_is_estimated_by_the_steps_of_this_run(monkeypatch, capsys):
+    """Forty steps of four seconds are left of a hundred; those done before took no time."""
+    seconds = iter(range(0, 1_000, 4))
+    monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
+    monkeypatch.setattr(_progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    progress = _progress.Progress("selection", 100, shown=True, finished=59)
+    progress.advance()
+    assert capsys.readouterr().err == "rankad selection: 60 of 100, 2 min 40 s left\n"
 
 
 def test_verbose_and_silent_fits_are_the_same_fit(quick_rankad, rows):

@@ -13,14 +13,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy.stats import beta, binomtest
 
-from rankad._base.wording import difference, plain
+from rankad import KLPE, RankAD
+from rankad._base.wording import difference, percent, plain
 from rankad.alarms.chance import Chance
 from rankad.report import Alarm, CategoryView, ModelFacts, NumericView, PValueSummary, ReportData, render
 from rankad.report.charts import category_bars, column_histogram, gain_bar, p_value_histogram, value_strip
+from rankad.report.making import promised_rates
 from rankad.report.page import headline
 from rankad.report.views import Counts
-from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound
+from rankad.stages.calibration import Calibration, FalseAlarmBound, beta_bound, n_attainable
 from rankad.stages.selection import SelectionTable
 
 # Explanations as rankad.explanations.explainer makes them, by hand.
@@ -315,6 +318,54 @@ def test_the_histogram_of_p_values_is_to_scale():
     titles = [title.text for title in svg.iter("title")]
     assert titles[0] == "p-value above 0, up to 0.05: 60 rows, 40 alarms among them"
     assert len(titles) == 20
+
+
+def test_promised_and_obtained_rates_are_drawn_to_scale():
+    detector = KLPE(0.05).fit(np.random.default_rng(0).normal(size=(50, 2)))
+    detector.calibrate(np.random.default_rng(1).normal(size=(999, 2)))
+    known = promised_rates(detector)
+    assert (known[0].alpha, known[-1].alpha) == (0.001, pytest.approx(0.5))
+    for alpha, low, high in known:
+        r = n_attainable(999, alpha)
+        assert (low, high) == pytest.approx(tuple(beta.ppf([0.025, 0.975], r, 1000 - r)))
+    p_values = np.repeat([0.0005, 0.03, 0.15, 0.9], [20, 30, 50, 900])
+    page = render(a_report(p_values=p_values, model=a_model(promised=known)))
+    chart = ElementTree.fromstring(re.search(r'<svg class="chart promised".*?</svg>', page)[0])
+    dots = [group for group in chart.findall("g") if group.find("circle") is not None]
+    counts = {0.001: 20, 0.01: 20, 0.05: 50, 0.1: 50, 0.2: 100, 0.5: 100}
+    assert len(dots) == len(counts)
+    for group, (alpha, n) in zip(dots, counts.items(), strict=True):
+        interval = binomtest(n, 1000).proportion_ci(method="exact")
+        assert group.find("title").text == (
+            f"{percent(alpha)} asked for: {percent(n / 1000)} obtained, "
+            f"{percent(interval.low)} to {percent(interval.high)}"
+        )
+        # From 0.01 % at the bottom to all at the top, and from 0.1 % at the left to 50 % at the right.
+        dot, line = group.find("circle"), group.find("line")
+        assert float(dot.get("cy")) == pytest.approx(200 - 190 * (math.log10(n / 1000) + 4) / 4, abs=0.06)
+        assert float(line.get("y2")) == pytest.approx(
+            200 - 190 * (math.log10(interval.high) + 4) / 4, abs=0.06
+        )
+        across = 10 + 90 * math.log(alpha / 0.001) / math.log(500)
+        assert float(dot.get("cx").rstrip("%")) == pytest.approx(across, abs=0.006)
+    bands = [group.find("rect") for group in chart.findall("g") if group.find("rect") is not None]
+    for band, each in zip(bands, known, strict=False):
+        bottom = float(band.get("y")) + float(band.get("height"))
+        assert bottom == pytest.approx(200 - 190 * max(math.log10(max(each.low, 1e-9)) + 4, 0) / 4, abs=0.11)
+        assert float(band.get("y")) == pytest.approx(200 - 190 * (math.log10(each.high) + 4) / 4, abs=0.06)
+
+
+def test_promises_are_not_drawn_where_there_are_none():
+    assert "Promised and obtained" not in render(a_report())
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    assert promised_rates(RankAD.as_published().fit(rows)) == []
+    few = KLPE(0.05).fit(rows).calibrate(rows[:30])
+    assert promised_rates(few)[0].alpha == 1 / 31
+    empty = a_report(p_values=np.array([]), alarms=[], model=a_model(promised=promised_rates(few)))
+    assert "Promised and obtained" not in render(empty)
+    # With one calibration row alone, half of all rows or none are alarms.
+    with pytest.warns(UserWarning, match="no row will ever raise an alarm"):
+        assert promised_rates(KLPE(0.05).fit(rows).calibrate(rows[:1])) == []
 
 
 def test_the_even_line_follows_coarse_p_values():

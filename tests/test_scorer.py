@@ -768,7 +768,7 @@ def _small_model(more=(), of_more=(), factor=1.0, far_field=True):
 
 @pytest.mark.parametrize(("share", "single"), [(0.9, True), (1.1, False)])
 def test_how_far_away_a_landmark_may_be_for_float32(share, single):
-    """Rounding of its distance, thrice because that may count three times, against a hundredth of a score."""
+    """Rounding of its distance, times three as it may count so often, against a hundredth of a score."""
     near = _small_model()
     own = [oracles.kernel_score(z, near.landmarks, near.coefficients, near.widths) for z in near.landmarks]
     farthest = 0.01 * np.std([*own, 0.0]) / (3 * 2.0**-22)

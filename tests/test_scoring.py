@@ -112,3 +112,12 @@ def test_without_a_place_for_rows_the_most_abnormal_are_explained(detector, new,
 def test_an_unknown_option_is_an_error(tmp_path):
     with pytest.raises(TypeError, match="colour"):
         score_file("new.csv", "m.rankad", colour="red")
+
+
+def test_rows_in_the_place_of_a_detector_are_not_printed_whole(new):
+    rows = np.zeros((500, 3))
+    with pytest.raises(
+        TypeError, match=r"detector must be a fitted detector, got .*rankad\.load\(path\)"
+    ) as error:
+        score_batch(rows, rows)
+    assert len(str(error.value)) < 300

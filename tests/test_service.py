@@ -163,7 +163,7 @@ def test_single_rows_of_arrays_that_arrive_together_have_the_answers_they_have_a
 REFUSED = {
     "not JSON": ("/models/pump/score", b"{", {}, 400, "not JSON"),
     "deep JSON": ("/models/pump/score", b"[" * 100_000, {}, 400, "not JSON"),
-    "bytes that are no UTF-8": ("/models/pump/score", b'["\xff"]', {}, 400, "JSON"),
+    "bytes that are not UTF-8": ("/models/pump/score", b'["\xff"]', {}, 400, "JSON"),
     "no rows": ("/models/pump/score", b"5", {}, 400, "list of rows"),
     "a row without a list": ("/models/pump/score", b'{"flow": 1}', {}, 422, "'flow'"),
     "alpha in the body": ("/models/pump/score", b'{"rows": [], "alpha": 0.1}', {}, 422, "?alpha=0.01"),
@@ -207,7 +207,7 @@ REFUSED = {
     "unknown model": ("/models/none/score", b"[]", {}, 404, "pump"),
     "path in a name": ("/models/..%2f..%2fetc%2fpasswd/score", b"[]", {}, 404, ""),
     "alpha": ("/models/pump/score?alpha=2", b"[]", {}, 422, "alpha"),
-    "alpha that is no number": ("/models/pump/score?alpha=nan", b"[]", {}, 422, "alpha"),
+    "alpha that is not a number": ("/models/pump/score?alpha=nan", b"[]", {}, 422, "alpha"),
     "a rate given twice": ("/models/pump/score?alpha=0.1&alpha=0.9", b"[]", {}, 422, "2 times"),
     "lists for a model with names": ("/models/pump/score", b"[[5.0, 1]]", {}, 422, "send objects, with flow"),
     "reasons of lists": ("/models/pump/explain", b"[[5.0, 1]]", {}, 422, "send objects, with flow"),
@@ -376,7 +376,7 @@ def test_keys(folder, tmp_path):
         assert status(admin, "POST", "/models/pump/reload") == 200
         assert client.get("/health/live").status_code == 200
     path.write_text("reader read short\n")
-    with pytest.raises(ValueError, match="no key"):
+    with pytest.raises(ValueError, match="not a key"):
         KeyFile(path)
 
 
@@ -570,7 +570,7 @@ def test_keys_are_added_to_a_file_of_keys_alone(folder, tmp_path, capsys):
         path.write_bytes(content)
         ended = call(capsys, "serve", "--new-key", "bob", "--keys", path)
         assert (ended.status, ended.out) == (1, "")
-        assert f"{path} holds a line that is no key" in ended.err
+        assert f"{path} holds a line that is not a key" in ended.err
         assert path.read_bytes() == content
 
 

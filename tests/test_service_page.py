@@ -576,19 +576,19 @@ def test_a_fit_in_a_process_of_its_own(client, app):
     frame = table_of(60, 4)
     table = upload(client, frame.write_csv().encode(), "mine.csv").json()["id"]
     body = {"table": table, "mixed": True, "corrections": {"kinds": {"heat": "drop"}}}
-    begun = client.post("/page/fits", json=body, headers=SENT).json()
-    assert begun["state"] == "running"
+    answer = client.post("/page/fits", json=body, headers=SENT).json()
+    assert answer["state"] == "running"
     again = client.post("/page/fits", json=body, headers=SENT)
     assert "another table is being fitted" in message_of(again, 503)
-    state = wait_for(client, begun["id"])
+    state = wait_for(client, answer["id"])
     assert (state["state"], state["name"]) == ("done", "mine.csv")
-    told = client.post("/page/answers", json={"table": table, "fit": begun["id"]}, headers=SENT).json()
+    told = client.post("/page/answers", json={"table": table, "fit": answer["id"]}, headers=SENT).json()
     assert told["own"]
     p_values = np.frombuffer(client.get(f"/page/answers/{told['id']}/p-values").content, "<f8")
     text = Untyped(pl.read_csv(frame.write_csv().encode(), infer_schema=False))
     alone = TableDetector(RankAD(trim="auto"), drop=["heat"])
     np.testing.assert_array_equal(p_values, alone.fit_p_values(text))
-    model = client.get(f"/page/fits/{begun['id']}/model")
+    model = client.get(f"/page/fits/{answer['id']}/model")
     assert model.headers["content-disposition"] == 'attachment; filename="mine.rankad"'
     path = find_page(app)._workspace.path / "got.rankad"
     path.write_bytes(model.content)
@@ -598,18 +598,18 @@ def test_a_fit_in_a_process_of_its_own(client, app):
 @pytest.mark.slow
 def test_a_fit_that_is_cancelled_dies_or_fails(client, app):
     table = upload(client, table_of(60, 4).write_csv().encode()).json()["id"]
-    begun = client.post("/page/fits", json={"table": table}, headers=SENT).json()
-    assert client.get(f"/page/fits/{begun['id']}/model").status_code == 409
-    state = client.post(f"/page/fits/{begun['id']}/cancel", headers=SENT).json()
+    answer = client.post("/page/fits", json={"table": table}, headers=SENT).json()
+    assert client.get(f"/page/fits/{answer['id']}/model").status_code == 409
+    state = client.post(f"/page/fits/{answer['id']}/cancel", headers=SENT).json()
     assert state["state"] == "cancelled"
     # The next can begin at once; this one is killed.
-    begun = client.post("/page/fits", json={"table": table}, headers=SENT).json()
+    answer = client.post("/page/fits", json={"table": table}, headers=SENT).json()
     find_page(app)._fits._running.process.kill()
-    state = wait_for(client, begun["id"])
+    state = wait_for(client, answer["id"])
     assert "without a result" in state["message"]
     tiny = upload(client, b"a,b\n1,2\n3,4\n").json()["id"]
-    begun = client.post("/page/fits", json={"table": tiny}, headers=SENT).json()
-    state = wait_for(client, begun["id"])
+    answer = client.post("/page/fits", json={"table": tiny}, headers=SENT).json()
+    state = wait_for(client, answer["id"])
     assert state["state"] == "failed"
     assert "2" in state["message"]
 
@@ -635,11 +635,11 @@ def test_a_fit_that_nobody_watches_any_more_gives_way(client, app, monkeypatch):
 
 
 def test_fits_of_several_processes_take_turns(client, app):
-    # Another process of the service has begun one, is alive, and then is not.
+    # Another process of the service has started one, is alive, and then is not.
     page = find_page(app)
     table = upload(client, table_of(60, 4).write_csv().encode()).json()["id"]
     folder = page._workspace.make("fit")
-    (folder / "about.json").write_text(json.dumps({"state": "running", "begun": time.time(), "label": ""}))
+    (folder / "about.json").write_text(json.dumps({"state": "running", "started": time.time(), "label": ""}))
     (page._workspace.path / "fitting").write_text(folder.name)
     body = {"table": table}
     assert client.post("/page/fits", json=body, headers=SENT).status_code == 503
@@ -647,9 +647,9 @@ def test_fits_of_several_processes_take_turns(client, app):
     client.post(f"/page/fits/{folder.name}/cancel", headers=SENT)
     assert (folder / "cancel").exists()
     os.utime(folder / "about.json", (0, 0))
-    begun = client.post("/page/fits", json=body, headers=SENT)
-    assert begun.status_code == 200
-    client.post(f"/page/fits/{begun.json()['id']}/cancel", headers=SENT)
+    answer = client.post("/page/fits", json=body, headers=SENT)
+    assert answer.status_code == 200
+    client.post(f"/page/fits/{answer.json()['id']}/cancel", headers=SENT)
 
 
 def test_stored_tables_are_read_as_they_came(client, app):

@@ -34,7 +34,7 @@ def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
-# Begin anew: the peak of getrusage is also that of the process which started this one.
+# Set the peak back: that of getrusage is also of the process which started this one.
 with open("/proc/self/clear_refs", "w") as file:
     file.write("5")
 before, rows = peak(), 0
@@ -103,12 +103,12 @@ def seconds_of_columns(n):
     """Return the processor time that it takes to learn and to encode a table of so many columns."""
     rows = np.random.default_rng(0).normal(size=(8, n))
     table = pl.DataFrame({f"c{at}": [repr(x) for x in column.tolist()] for at, column in enumerate(rows.T)})
-    begun = time.process_time()
+    started = time.process_time()
     encoder = TableEncoder.fit(Untyped(table))
     learned = time.process_time()
     encoded = encoder.encode(table)
     assert np.array_equal(encoded.rows, rows)
-    return np.array([learned - begun, time.process_time() - learned])
+    return np.array([learned - started, time.process_time() - learned])
 
 
 def test_the_time_of_many_columns_grows_with_their_number():
@@ -222,10 +222,10 @@ def test_a_parquet_cell_of_256_mb_is_refused_before_it_is_unpacked(tmp_path):
 def test_rows_far_larger_than_their_file_are_not_held(tmp_path, capsys):
     path = tmp_path / "t.npz"
     zeros_in_a_zip(path)
-    begun = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(SystemExit, match="1"):
         main(["fit", str(path), "--model", str(tmp_path / "m.rankad"), "--quiet"])
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - started < 20
     said = capsys.readouterr().err
     assert said.startswith(f"rankad: {path} has ")
     assert "unpack the file first" in said
@@ -248,14 +248,14 @@ def test_an_array_that_promises_too_many_columns_is_refused_at_once(tmp_path, sh
         np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
         if shape[0] == 1:
             file.truncate(file.tell() + 8 * shape[1])
-    begun = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(TableError, match=r"t\.npy (declares|must|is cut off)"):
         open_table(path)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - started < 5
 
 
 def test_a_row_of_a_million_columns_is_too_few_rows(tmp_path):
-    begun = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(ValueError, match="RankAD needs 8 rows or more to learn from, but the table has 1"):
         TableDetector().fit(pl.DataFrame(np.zeros((1, 200_000))))
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - started < 10

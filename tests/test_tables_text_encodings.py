@@ -179,7 +179,7 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, model, capsys):
         assert table.rows == before
         assert sum(frame.height for frame in table) == 400_000 - before
     for _ in range(2):
-        # The second finds nothing to go on with, and begins anew.
+        # The second run has nothing to continue, and starts over.
         said = call(capsys, "score", path, "--model", model, "--out", out, "--resume")
         assert said.status == 0, said.err
         assert out.read_bytes() == whole.read_bytes()

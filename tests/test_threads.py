@@ -280,7 +280,7 @@ def test_tables_are_refused_in_a_child_forked_after_polars_was_used(tmp_path):
     assert in_a_fork(refused(lambda: open_table(tmp_path / "table.csv"))) == 0
     assert in_a_fork(refused(lambda: open_output(tmp_path / "out.csv"))) == 0
     assert in_a_fork(refused(lambda: Watcher(detector, "m", tmp_path / "s", tmp_path / "e"))) == 0
-    assert in_a_fork(refused(lambda: read_rows(b"a,b\n1,x\n", "text/csv", 9))) == 0
+    assert in_a_fork(refused(lambda: read_rows(b"a,b\n1,x\n", "text/csv", 9, 999))) == 0
     inner, encoded = detector.detector_, detector.encoder_.encode(table).rows
     assert in_a_fork(lambda: inner.p_values(encoded)) == 0
 

@@ -127,6 +127,31 @@ def test_what_does_not_fit_the_state_is_refused(detector, table, tmp_path):
         watcher(detector, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "null",
+        "[]",
+        {"offset": -1},
+        {"offset": "7"},
+        {"n_rows": 1e9},
+        {"n_alarms": None},
+        {"tail_size": 10**6},
+        {"tail": None},
+        {"recent": [1]},
+        {"recent": "rows"},
+        {"monitor": "null"},
+    ],
+)
+def test_a_state_that_was_tampered_with_is_refused(detector, table, tmp_path, wrong):
+    (tmp_path / "t.csv").write_text("".join(table[:50]))
+    watcher(detector, tmp_path).read(tmp_path / "t.csv")
+    state = tmp_path / "state.json"
+    state.write_text(wrong if isinstance(wrong, str) else json.dumps(json.loads(state.read_text()) | wrong))
+    with pytest.raises(TableError, match=r"is not the state of rankad watch \(.*\)\. Start over"):
+        watcher(detector, tmp_path)
+
+
 def test_the_command_goes_on_where_it_was(capsys, detector, table, tmp_path):
     model, path = tmp_path / "m.rankad", tmp_path / "t.csv"
     detector.save(model)
@@ -155,11 +180,17 @@ def test_a_second_run_on_one_state_is_refused(capsys, detector, table, tmp_path)
     detector.save(model)
     path.write_text("".join(table[:50]))
     given = ("watch", path, "--model", model, "--state", tmp_path / "s", "--out", tmp_path / "e.jsonl")
-    with watching.watching_alone(tmp_path / "s"):
+    with watching.watching_alone(tmp_path / "s", tmp_path / "other.jsonl"):
         said = call(capsys, *given)
     assert said.status == 1
     assert "is in use by another rankad watch" in said.err
     assert said.err.count("\n") == 1
+    assert not (tmp_path / "s").exists()
+    # With a state of its own it would write over the events of the other.
+    with watching.watching_alone(tmp_path / "other", tmp_path / "e.jsonl"):
+        said = call(capsys, *given)
+    assert said.status == 1
+    assert "e.jsonl is being written by another rankad watch; stop it, or give another --out" in said.err
     assert not (tmp_path / "s").exists()
     assert call(capsys, *given).status == 0
 
@@ -201,6 +232,21 @@ def test_a_table_replaced_by_a_longer_one_is_refused(detector, table, tmp_path):
     path.write_text("".join([table[0], *table[200:500]]))
     with pytest.raises(TableError, match="it was replaced"):
         watcher(detector, tmp_path).read(path)
+
+
+def test_the_rest_of_a_file_that_was_rotated_is_read_under_its_new_name(detector, table, whole, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("".join(table[:350]))
+    watcher(detector, tmp_path).read(path)
+    path.write_text("".join(table))
+    path.rename(tmp_path / "t.csv.1")
+    path.write_text("".join(table[:3]))
+    with pytest.raises(TableError, match="it was replaced or cut"):
+        watcher(detector, tmp_path).read(path)
+    watcher(detector, tmp_path).read(tmp_path / "t.csv.1")
+    for kind in ("p_value", "drift"):
+        ours, theirs = ([one[kind] for one in found if kind in one] for found in (events(tmp_path), whole))
+        assert ours == theirs
 
 
 def test_rows_behind_an_open_quote_are_told_of(detector, table, tmp_path):

@@ -59,3 +59,15 @@ def test_weights_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match=r"the same columns, got shapes \(5, 3\), \(5, 2\) and \(1, 3\)"):
         shift_weights(np.ones((5, 3)), np.ones((5, 2)), np.ones((1, 3)))
     assert weighted_p_values([1.0], [0.0], [2.0], [0.0]) == 1.0
+
+
+def test_only_the_ratios_of_weights_count():
+    # Weights of 1e308 have no sum.
+    scores, known = [0.2, 0.6, 0.9], [0.5, 0.7, 0.8]
+    expected = weighted_p_values(scores, [1, 2, 1], known, [1, 1, 2])
+    for factor in (1e-300, 0.5e308):
+        found = weighted_p_values(
+            scores, np.multiply([1, 2, 1], factor), known, np.multiply([1, 1, 2], factor)
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert weighted_p_values([0.2], [0.0], known, [0.0, 0.0, 0.0]) == 1

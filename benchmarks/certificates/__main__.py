@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.certificates import drift, many, page, rates, volumes
+from benchmarks.certificates import drift, many, page, rates, shifts, volumes
 from rankad.experiments.cells import plain, write_atomically
 
 __all__ = ["main"]
@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         results["certificates"] = rates.split_certificates(given.repetitions)
+        results["tied"] = rates.tied_certificates(given.repetitions)
+        results["shifted"] = shifts.shifted(given.repetitions)
         print("certificates", round(time.process_time() - begin), flush=True)
         results["means"], results["counts"] = many.discoveries(given.repetitions)
         results["online"] = many.online(given.repetitions)
@@ -37,9 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results["drift"], results["delays"] = drift.drift(given.repetitions)
         print("drift", round(time.process_time() - begin), flush=True)
         results["true_volumes"], results["learned"] = volumes.of_the_true_score(), volumes.learned()
+        results["kernel_alone"] = volumes.learned((2_000, 20_000), near_field=False, n_components=0)
         results["peers"], results["differences"] = volumes.peers(), volumes.symmetric_differences()
         print("volumes", round(time.process_time() - begin), flush=True)
         results["detectors"] = rates.detector_certificates(given.repetitions)
+        results["detectors"] += rates.updated_certificates(given.repetitions)
         print("detectors", round(time.process_time() - begin), flush=True)
         results["cross_fit"] = rates.cross_fitted(given.fits) if given.fits else []
     results["seconds"] = time.process_time() - begin

@@ -13,7 +13,14 @@ from rankad.certificates.certificate import Certificate
 from rankad.certificates.laws import conditional_p_values
 from rankad.stages.calibration import Calibration
 
-__all__ = ["LAWS", "cross_fitted", "detector_certificates", "split_certificates"]
+__all__ = [
+    "LAWS",
+    "cross_fitted",
+    "detector_certificates",
+    "split_certificates",
+    "tied_certificates",
+    "updated_certificates",
+]
 
 ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -75,6 +82,35 @@ def split_certificates(repetitions: int, delta: float = 0.05) -> list[Check]:
     return checks
 
 
+def tied_certificates(repetitions: int, delta: float = 0.05) -> list[Check]:
+    """Calibrate scores that have few values, so that an alarm rate is a sum of their shares."""
+    laws = {"two values, 5 and 95 %": [0.05, 0.95], "six values": [1 / 6] * 6, "20 values": [0.05] * 20}
+    checks, alphas = [], (0.05, 0.2, 0.5)
+    for number, (name, shares) in enumerate(laws.items()):
+        below, values = np.r_[0.0, np.cumsum(shares)], np.arange(float(len(shares)))
+        for n in (20, 200):
+            rng = np.random.default_rng([14, number, n])
+            missed, every, adjusted = dict.fromkeys(alphas, 0), 0, 0
+            for _ in range(repetitions):
+                scores = rng.choice(values, n, p=shares)
+                certificate, off = Certificate(Calibration.from_scores(scores, "split"), delta), False
+                for alpha in alphas:
+                    rate = below[int(certificate.calibration.threshold(alpha))]
+                    one, together = certificate.range(alpha), certificate.simultaneous(alpha)
+                    missed[alpha] += not one.low <= rate <= one.high
+                    off |= not together.low <= rate <= together.high
+                every += off
+                given = certificate.p_values(certificate.calibration.p_values(values))
+                # The share of rows with a value of at most that of each score.
+                adjusted += bool((below[1:] > given + 1e-12).any())
+            setting = f"{n} calibration rows, {name}"
+            for alpha, count in missed.items():
+                checks.append(Check(f"range at alpha = {alpha:g}", setting, count, repetitions, delta))
+            checks.append(Check("all alphas at once", setting, every, repetitions, delta))
+            checks.append(Check("conditional p-values", setting, adjusted, repetitions, delta))
+    return checks
+
+
 def _contaminated(n: int, repetitions: int, delta: float, share: float = 0.04) -> list[Check]:
     checks, n_bad = [], round(share * n)
     for where, place in (("low", -1.0), ("high", 2.0)):
@@ -90,7 +126,30 @@ def _contaminated(n: int, repetitions: int, delta: float, share: float = 0.04) -
             checks.append(
                 Check(f"contaminated range at alpha = {alpha:g}", setting, missed, repetitions, delta)
             )
+        adjusted = certificate.p_values(np.arange(1, n + 1) / (n + 1))
+        missed = int((np.clip(scores, 0, 1) > adjusted + 1e-12).any(axis=1).sum())
+        checks.append(Check("contaminated conditional p-values", setting, missed, repetitions, delta))
     return checks
+
+
+def updated_certificates(repetitions: int, n: int = 200, delta: float = 0.05) -> list[Check]:
+    """Calibrate a fitted detector with half of n rows, and add the other half by `update`."""
+    rng = np.random.default_rng(15)
+    detector = RankAD(random_state=0, n_jobs=1).fit(rng.normal(size=(300, 2)))
+    fresh = np.sort(detector.score_samples(rng.normal(size=(100_000, 2))))
+    missed = dict.fromkeys((0.01, 0.05, 0.2), 0)
+    for _ in range(repetitions):
+        rows = rng.normal(size=(n, 2))
+        certificate = detector.calibrate(rows[: n // 2]).update(rows[n // 2 :]).certificate(delta)
+        for alpha in missed:
+            rate = np.searchsorted(fresh, certificate.calibration.threshold(alpha)) / fresh.size
+            slack, found = 2 * np.sqrt(rate * (1 - rate) / fresh.size), certificate.range(alpha)
+            missed[alpha] += not found.low - slack <= rate <= found.high + slack
+    setting = f"RankAD, Gaussian, calibrate with {n // 2} rows and update with {n // 2}"
+    return [
+        Check(f"range at alpha = {alpha:g}", setting, count, repetitions, delta)
+        for alpha, count in missed.items()
+    ]
 
 
 def detector_certificates(repetitions: int, n: int = 200, delta: float = 0.05) -> list[Check]:

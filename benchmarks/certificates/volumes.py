@@ -12,12 +12,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import OneClassSVM
 
-from rankad import RankAD
+from benchmarks.certificates.checks import Check
+from rankad import LevelSet, RankAD
 from rankad._base.arrays import Floats
 from rankad.experiments.level_sets import level_differences
-from rankad.experiments.synthetic import TOY
+from rankad.experiments.synthetic import PRINTED
 from rankad.level_sets.curves import mass_volume_curve
-from rankad.level_sets.level_set import LevelSet
 from rankad.level_sets.proposal import Proposal
 
 __all__ = ["learned", "of_the_true_score", "peers", "symmetric_differences"]
@@ -32,37 +32,54 @@ def log_volume(d: int, mass: float) -> float:
     return d / 2 * float(np.log(np.pi * chi2.ppf(mass, d))) - float(gammaln(d / 2 + 1))
 
 
-class _True:
-    """The true score of a Gaussian."""
-
-    def score_samples(self, rows: Floats) -> Floats:
-        return np.asarray(-(rows**2).sum(axis=1))
+def true_score(rows: Floats) -> Floats:
+    """Return the score of a Gaussian that is known."""
+    return np.asarray(-(rows**2).sum(axis=1))
 
 
-def of_the_true_score(n: int = 2_000) -> list[dict[str, Any]]:
-    """Volumes of the true sets: a check of the Monte Carlo alone."""
+def of_the_true_score(seeds: int = 200, n: int = 500) -> list[dict[str, Any]]:
+    """Volumes of the true sets: a check of the Monte Carlo and of its error bar alone."""
     found = []
     for d in COLUMNS:
-        rows = np.random.default_rng([9, d]).normal(size=(n, d))
-        level = RankAD(near_field=False, n_components=0, random_state=0).fit(rows[:100]).level_set(0.5, rows)
-        level.detector = _True()
         for alpha in ALPHAS:
-            level.threshold = -float(chi2.ppf(1 - alpha, d))
-            volume = level.volume()
-            ratio = float(np.exp(volume.log_volume - log_volume(d, 1 - alpha)))
-            found.append({"d": d, "alpha": alpha, "ratio": ratio, "error": volume.relative_error})
+            truth, threshold = log_volume(d, 1 - alpha), -float(chi2.ppf(1 - alpha, d))
+            ratios, errors = [], []
+            for seed in range(seeds):
+                rows = np.random.default_rng([9, d, seed]).normal(size=(n, d))
+                level = LevelSet.of_score(true_score, rows, threshold=threshold)
+                volume = level.volume(max_error=0.03, random_state=seed)
+                ratios.append(float(np.exp(volume.log_volume - truth)))
+                errors.append(volume.relative_error)
+            ratio, error = np.array(ratios), np.array(errors)
+            outside = int((np.abs(ratio - 1) > 1.96 * error * ratio).sum())
+            check = Check("the error bar holds the volume", f"{d} columns", outside, seeds, 0.05)
+            found.append(
+                {
+                    "d": d,
+                    "alpha": alpha,
+                    "seeds": seeds,
+                    "ratio": float(ratio.mean()),
+                    "spread": float(ratio.std()),
+                    "error": float(error.mean()),
+                    "worst": float(np.abs(ratio - 1).max()),
+                    "outside": outside,
+                    "holds": check.holds and bool(np.abs(ratio - 1).max() < 0.05),
+                }
+            )
     return found
 
 
-def learned(sizes: Sequence[int] = (2_000, 20_000, 100_000), samples: int = 3) -> list[dict[str, Any]]:
-    """Sets that RankAD learned: means over samples of normal rows."""
+def learned(
+    sizes: Sequence[int] = (2_000, 20_000, 100_000), samples: int = 3, **options: Any
+) -> list[dict[str, Any]]:
+    """Sets that RankAD learned: means over samples of normal rows. Options are those of RankAD."""
     found = []
     for d in COLUMNS:
         for n in sizes:
             per_alpha: dict[float, list[dict[str, float]]] = {alpha: [] for alpha in ALPHAS}
             for sample in range(samples):
                 rng = np.random.default_rng([10, d, n, sample])
-                detector = RankAD(random_state=0, n_jobs=1).fit(rng.normal(size=(n, d)))
+                detector = RankAD(random_state=0, n_jobs=1, **options).fit(rng.normal(size=(n, d)))
                 scores = np.asarray(detector.score_samples(rng.normal(size=(_FRESH, d))))
                 for alpha, each in per_alpha.items():
                     each.append(_of_set(detector.level_set(alpha), scores, rng))
@@ -117,9 +134,9 @@ def symmetric_differences(n: int = 5_000, samples: int = 3) -> list[dict[str, An
     """The sets of RankAD beside the true ones on the paper's mixture of figure 2: means over samples."""
     found = []
     for sample in range(samples):
-        rows = TOY.sample(n, np.random.default_rng([12, sample]))
+        rows = PRINTED.sample(n, np.random.default_rng([12, sample]))
         detector = RankAD(random_state=0, n_jobs=1).fit(rows)
-        found.append(level_differences(detector, TOY, 200)["difference"])
+        found.append(level_differences(detector, PRINTED, 200)["difference"])
     return [
         {"alpha": alpha, "difference": float(difference)}
         for alpha, difference in zip((0.05, 0.10, 0.25, 0.50, 0.75), np.mean(found, axis=0), strict=True)

@@ -75,7 +75,7 @@ def measure(name: str, law: Law, size: Size) -> dict[str, Any]:
     -------
     dict
         For every alpha and fit: the "rates" of alarms, the "bounds" claimed (None where none is), and the
-        rates that an "exact" calibration of the same scorer has: by as many rows, drawn anew. For every fit:
+        rates that an "exact" calibration of the same scorer has: by as many rows, drawn again. For every fit:
         "n_calibrating", the number of rows that calibrate, and the "discoveries", the share of batches in
         which Benjamini and Hochberg's rule finds any.
     """

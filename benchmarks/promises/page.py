@@ -50,7 +50,7 @@ def write(out: Path, judged: Sequence[Verdict], discoveries: Sequence[Discoverie
         f"by {N_FRESH:,} fresh rows, or {FRESH_PER_ROW} times as many as were fitted on where "
         f"that is more; ± is one standard error of that mean, or what an exact calibration's "
         f"would be where that is more. `exact` is what an exact calibration of the same scorers obtains, by "
-        f"as many rows drawn anew: where rows are discrete it can be far below what is asked for, since ties "
+        f"as many new rows: where rows are discrete it can be far below what is asked for, since ties "
         f"are never broken to raise an alarm. `most` is the largest rate of a single fit, `above` how many "
         f"fits exceed their 5 % bound, of those that claim one; `split` counts the fits that were calibrated "
         f"by a split. {fits:,} fits in all.",

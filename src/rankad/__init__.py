@@ -100,10 +100,17 @@ def __getattr__(name: str) -> Any:
     # import, which the command's --help and completion need not wait for.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with _no_collection():
-        found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
+    try:
+        with _no_collection():
+            value = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("polars", "pyarrow"):
+            raise
+        raise ImportError(
+            f"rankad.{name} needs {error.name}, which is not installed: pip install 'rankad[tables]'."
+        ) from error
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import pyarrow as pa
+
+try:
+    import dask
+    import dask.array
+    import dask.dataframe
+    import pyarrow as pa
+    from dask import delayed
+    from distributed import Client, as_completed, default_client
+except ImportError as error:
+    raise ImportError(f"{error}; run pip install 'rankad[dask]' to fit and score with Dask") from error
 
 import rankad.detectors
 import rankad.detectors.table
@@ -18,15 +27,6 @@ from rankad.engines.fitting import fit_rank_ad, fit_table
 from rankad.engines.partitions import Layout, Work
 from rankad.engines.scoring import SharedDetector
 from rankad.scoring.batch import ANSWERS
-
-try:
-    import dask
-    import dask.array
-    import dask.dataframe
-    from dask import delayed
-    from distributed import Client, as_completed, default_client
-except ImportError as error:
-    raise ImportError(f"{error}; run pip install 'rankad[dask]' to fit and score with Dask") from error
 
 __all__ = ["DaskPartitions", "RankAD", "TableDetector", "score_frame"]
 

@@ -163,15 +163,33 @@ class LevelSetDisplay:
         alphas: Sequence[float] = (0.01, 0.05, 0.2, 0.5),
         n_grid: int = 200,
         ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
-        """Draw the sets of a detector fitted on two columns, and rows X as points where they are given."""
+        """Draw the sets of a detector fitted on two columns, and rows X as points where they are given.
+
+        Parameters
+        ----------
+        estimator : RankAD, KLPE or EpsilonLPE
+            Fitted on two columns.
+        X : array-like or data frame of shape (n, 2), optional
+            Rows to be drawn as points.
+        alphas : sequence of float
+            Those below the smallest p-value of the detector are left out.
+        n_grid : int
+            Scores are taken on a grid of n_grid by n_grid points.
+        ax : matplotlib Axes, optional
+        **kwargs
+            For the points, as ``c`` or ``s`` of ``scatter``.
+        """
         sets = [estimator.level_set(alpha) for alpha in sorted(alphas)]
         names = getattr(estimator, "feature_names_in_", ("first column", "second column"))
-        made = cls(level_sets=[one for one in sets if one.is_bounded], rows=X).plot(ax, n_grid=n_grid)
+        made = cls(level_sets=[one for one in sets if one.is_bounded], rows=X).plot(
+            ax, n_grid=n_grid, **kwargs
+        )
         made.ax_.set(xlabel=str(names[0]), ylabel=str(names[1]))
         return made
 
-    def plot(self, ax: Any = None, *, n_grid: int = 200) -> Self:
+    def plot(self, ax: Any = None, *, n_grid: int = 200, **kwargs: Any) -> Self:
         """Draw; see `from_estimator`."""
         if not self.level_sets:
             raise ValueError(
@@ -197,7 +215,8 @@ class LevelSetDisplay:
         ax.legend(title="no alarm at alpha", loc="upper right", frameon=False, fontsize=8, title_fontsize=8)
         if self.rows is not None:
             points: Floats = np.asarray(self.rows, dtype=np.float64)
-            ax.scatter(*points.T, s=4, color=_GREY, alpha=0.5, linewidth=0)
+            colour = {} if {"c", "color"} & {*kwargs} else {"color": "0.2"}
+            ax.scatter(*points.T, **({"s": 8, "alpha": 0.6, "linewidth": 0} | colour | kwargs))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -320,6 +339,8 @@ class DriftDisplay:
             label = "drift began, was noticed" if number == 0 else None
             ax.axvspan(alarm.since, alarm.row, color=_RED, alpha=0.12, linewidth=0, label=label)
         ax.set(xlabel="row", ylabel="evidence of drift", ylim=(0, 1.1))
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False)
+        # In one line above the axes, narrow enough for a picture of six inches.
+        style = {"fontsize": "small", "columnspacing": 1.2, "handlelength": 1.5, "frameon": False}
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, **style)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -23,7 +23,7 @@ class RankModel:
 
     A new fitted attribute is a field here, set in `rankad.fitting.pipeline.fit_model`: `RankAD` shows it with
     an underscore, and the model file stores it by its type (limits on its values go into
-    `rankad.modelfile.layout`).
+    `rankad.modelfile.schema`).
 
     Everything that scores is in the units of rows as users pass them. Row numbers count the rows passed to
     `fit`.

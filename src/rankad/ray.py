@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import pyarrow as pa
+try:
+    import pyarrow as pa
+except ImportError as error:
+    raise ImportError(f"{error}; run pip install 'rankad[ray]' to score with Ray") from error
 
 from rankad.detectors.base import CalibratedDetector
 from rankad.engines.partitions import Layout

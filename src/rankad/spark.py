@@ -15,16 +15,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
-import rankad.detectors
-import rankad.detectors.table
-from rankad.engines.fitting import MAX_ROWS, MAX_TABLE_ROWS, fit_rank_ad, fit_table
-from rankad.engines.partitions import Layout, Work
-from rankad.engines.scoring import SharedDetector, score_blocks
-from rankad.modelfile import load
-
 try:
+    import pyarrow as pa
     from pyspark import TaskContext
     from pyspark.ml import Estimator, Model
     from pyspark.ml.functions import vector_to_array
@@ -45,14 +37,14 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}; run pip install 'rankad[spark]' to fit and score with Spark") from error
 
-__all__ = [
-    "RankAD",
-    "RankADModel",
-    "SparkPartitions",
-    "TableDetector",
-    "TableDetectorModel",
-    "session",
-]
+import rankad.detectors
+import rankad.detectors.table
+from rankad.engines.fitting import MAX_ROWS, MAX_TABLE_ROWS, fit_rank_ad, fit_table
+from rankad.engines.partitions import Layout, Work
+from rankad.engines.scoring import SharedDetector, score_blocks
+from rankad.modelfile import load
+
+__all__ = ["RankAD", "RankADModel", "SparkPartitions", "TableDetector", "TableDetectorModel", "session"]
 
 T = TypeVar("T")
 

@@ -49,7 +49,7 @@ def test_what_does_not_go_together_is_said(folder, few_folds):
     fitted = run("fit", folder / "normal", "--model", folder / "m.rankad", "--engine", "local", "--quiet")
     assert fitted.exit_code == 0, fitted.output
     score = ("score", folder / "normal", "--model", folder / "m.rankad", "--engine")
-    assert "none of local, dask and spark" in run(*score, "flink").output
+    assert "it must be local, dask or spark, got 'flink'" in run(*score, "flink").output
     assert "name a folder" in run(*score, "local").output
     assert "does not go with" in run(*score, "local", "--out", folder / "o", "--sort").output
     assert "is there already" in run(*score, "local", "--out", folder / "normal").output

@@ -161,7 +161,7 @@ def test_cells_with_the_same_key_are_refused(tmp_path):
 
 
 def test_progress_goes_to_standard_error_with_time_left(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rankad.experiments.cells._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("rankad._base.progress._SECONDS_BETWEEN_LINES", 0.0)
     store = CellStore(tmp_path)
     run_cells(squares(2), store, label="squares")
     run_cells(squares(4), store, label="squares")
@@ -172,18 +172,8 @@ def test_progress_goes_to_standard_error_with_time_left(tmp_path, capsys, monkey
     assert lines[-3:] == [
         "rankad squares: 2 of 4 finished before",
         "rankad squares: 3 of 4, 0 s left",
-        "rankad squares: 4 of 4, done",
+        "rankad squares: 4 of 4, 0 s left",
     ]
-
-
-def test_on_a_terminal_there_is_a_bar(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "100")
-    run_cells(squares(2), CellStore(tmp_path), label="squares")
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "squares" in err
-    assert "2/2" in err
 
 
 # ----------------------------------------------------------------------------------- killed, started again

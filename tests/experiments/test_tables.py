@@ -300,7 +300,7 @@ def test_table_3_sets_every_cell_beside_the_papers(small, tmp_path):
     assert "asked 10%" in text
     assert "**Quick look (--quick), not the paper's experiment**" in text
     assert "side by side" not in text
-    # Again: nothing is measured anew, so even the times are the same.
+    # Again: nothing is measured again, so even the times are the same.
     before = (tmp_path / "table-3.json").read_bytes()
     table3.run(settings)
     assert (tmp_path / "table-3.json").read_bytes() == before

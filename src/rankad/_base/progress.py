@@ -26,13 +26,14 @@ def told_to(listener: Listener) -> Iterator[None]:
 
 
 class Progress:
-    """Count steps; on a terminal as one line that is rewritten, elsewhere as a line every few seconds."""
+    """Count steps; on a terminal as one line that is rewritten, elsewhere as a line every few seconds.
 
-    def __init__(self, label: str, total: int, shown: bool) -> None:
-        self._label = label
-        self._total = total
-        self._shown = shown
-        self._done = 0
+    The time left is estimated by the steps since the beginning, `finished` were done before.
+    """
+
+    def __init__(self, label: str, total: int, shown: bool, finished: int = 0) -> None:
+        self._label, self._total, self._shown = label, total, shown
+        self._finished = self._done = finished
         self._start = self._written = time.monotonic()
         self._lock = threading.Lock()
 
@@ -49,9 +50,10 @@ class Progress:
             if not self._shown or not (on_terminal or last or now - self._written >= _SECONDS_BETWEEN_LINES):
                 return
             self._written = now
-            spent = now - self._start
-            left = spent / self._done * (self._total - self._done)
-            line = f"rankad {self._label}: {self._done} of {self._total}, {left:.0f} s left"
+            each = (now - self._start) / (self._done - self._finished)
+            minutes, seconds = divmod(round(each * (self._total - self._done)), 60)
+            left = f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left"
+            line = f"rankad {self._label}: {self._done} of {self._total}, {left}"
             sys.stderr.write(f"\r{line:<70}" if on_terminal else line + "\n")
             sys.stderr.flush()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
@@ -14,6 +15,27 @@ from rankad._base.arrays import LARGEST, Floats
 _SHOWN = 5
 
 
+class _NamedRows:
+    """A polars frame whose names scikit-learn before 1.9 can read; polars 2 alone does not offer them."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame, self.shape = frame, frame.shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._frame.__array__(dtype)
+
+    def __dataframe__(self, **_: Any) -> _NamedRows:
+        return self
+
+    def column_names(self) -> list[str]:
+        return list(self._frame.columns)
+
+
+def _has_unread_names(X: Any) -> bool:
+    is_polars = type(X).__name__ == "DataFrame" and type(X).__module__.partition(".")[0] == "polars"
+    return is_polars and not hasattr(X, "__dataframe__") and _get_feature_names(X) is None
+
+
 class NotNumbersError(ValueError, TypeError):
     """Cells that are not numbers: scikit-learn raises either of the two errors for them."""
 
@@ -24,10 +46,15 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
     With `reset`, as in fit, the estimator's ``n_features_in_`` and ``feature_names_in_`` are set, else
     checked.
     """
+    if X is None or isinstance(X, (str, os.PathLike)):
+        remedy = "" if X is None else " Read the file first, for example with polars.read_csv."
+        raise ValueError(
+            f"X must be rows of numbers, as an array of two dimensions or a data frame, got {X!r}.{remedy}"
+        )
     try:
         rows = validate_data(
             estimator,
-            X,
+            _NamedRows(X) if _has_unread_names(X) else X,
             reset=reset,
             dtype="numeric",
             ensure_all_finite=False,
@@ -58,7 +85,12 @@ def validate_rows(estimator: BaseEstimator, X: Any, *, reset: bool, least: int =
                 "np.hstack([X.real, X.imag])."
             ) from error
         if reset and "while a minimum of" in str(error) and "sample" in str(error):
-            raise ValueError(f"{error} Fit on more normal rows.") from error
+            raise ValueError(
+                f"{type(estimator).__name__} needs {least} rows or more to learn from, but X has "
+                f"n_samples={len(X)}. Fit on more normal rows."
+            ) from error
+        if "features as input" in str(error):
+            raise ValueError(f"{error} Pass the columns that it was fitted on, in their order.") from error
         if "same order" in str(error):
             pairs = zip(estimator.feature_names_in_, X.columns, strict=True)
             moved = [repr(str(now)) for seen, now in pairs if seen != now]
@@ -90,8 +122,8 @@ def _holds_numbers_alone(X: Any) -> bool:
 
 
 def _names(X: Any, d: int) -> list[str]:
-    found = _get_feature_names(X)
-    return [f"column {i}" for i in range(d)] if found is None else [repr(str(name)) for name in found]
+    names = X.columns if _has_unread_names(X) else _get_feature_names(X)
+    return [f"column {i}" for i in range(d)] if names is None else [repr(str(name)) for name in names]
 
 
 def _listed(names: list[str]) -> str:
@@ -117,7 +149,7 @@ def _for_tables(estimator: BaseEstimator, X: Any) -> str:
 def _columns_of_text(X: Any) -> list[str]:
     columns = getattr(X, "columns", None)
     if columns is not None and hasattr(X, "__getitem__"):
-        found = [(repr(str(name)), X[name]) for name in columns]
+        named = [(repr(str(name)), X[name]) for name in columns]
     else:
         try:
             cells = np.asarray(X)
@@ -125,9 +157,9 @@ def _columns_of_text(X: Any) -> list[str]:
             return []
         if cells.ndim != 2 or cells.dtype.kind not in "OUSMm":
             return []
-        found = [(f"column {i}", column) for i, column in enumerate(cells.T)]
+        named = [(f"column {i}", column) for i, column in enumerate(cells.T)]
     bad = []
-    for name, column in found:
+    for name, column in named:
         values = np.asarray(column)
         if values.dtype.kind in "biuf":
             continue
@@ -158,7 +190,7 @@ def _check_values(estimator: BaseEstimator, X: Any, rows: Floats, largest: float
     kinds: set[str] = set()
     for i in np.flatnonzero(~fine.all(axis=0)):
         bad = rows[~fine[:, i], i]
-        found = [
+        here = [
             kind
             for kind, present in (
                 ("NaN", np.isnan(bad).any()),
@@ -167,9 +199,9 @@ def _check_values(estimator: BaseEstimator, X: Any, rows: Floats, largest: float
             )
             if present
         ]
-        kinds.update(kind.split(",")[0] for kind in found)
+        kinds.update(kind.split(",")[0] for kind in here)
         at_fault.append(
-            f"{names[i]} ({' and '.join(found)} in {bad.size} of {len(rows)} rows, the first is row "
+            f"{names[i]} ({' and '.join(here)} in {bad.size} of {len(rows)} rows, the first is row "
             f"{int((~fine[:, i]).argmax())})"
         )
     if kinds == {"values too large"}:

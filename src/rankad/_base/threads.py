@@ -148,7 +148,7 @@ def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: i
     Pools of threads take a millisecond to set up and to take down, and leave the thread that asks idle.
     """
     left = deque(range(len(blocks)))
-    found, errors = dict[int, T](), dict[int, BaseException]()
+    results, errors = dict[int, T](), dict[int, BaseException]()
 
     def help_out() -> None:
         while True:
@@ -157,7 +157,7 @@ def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: i
             except IndexError:
                 return
             try:
-                found[turn] = work(*blocks[turn])
+                results[turn] = work(*blocks[turn])
             except BaseException as error:
                 errors[turn] = error
                 left.clear()
@@ -174,4 +174,4 @@ def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: i
         left.clear()
     if errors:
         raise errors[min(errors)]
-    return [found[turn] for turn in range(len(blocks))]
+    return [results[turn] for turn in range(len(blocks))]

@@ -17,8 +17,6 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from rankad._base.threads import held_over_forks
 
-__all__ = ["compiled"]
-
 held_over_forks(global_compiler_lock)
 
 _DIGEST = 32

@@ -10,8 +10,6 @@ import numpy as np
 
 from rankad._loops.cache import compiled
 
-__all__ = ["add_ranks_in_halves", "shares_below", "wrong_order"]
-
 # Searches made side by side: each has to wait for memory at every step, and all wait together.
 _SEARCHES = 8
 

@@ -12,8 +12,6 @@ from rankad._base.arrays import LARGEST
 from rankad._loops.cache import compiled
 from rankad._loops.vectors import GROUPS, INDEX, LEAST_POWER, Vectors, vector_code
 
-__all__ = ["NEAREST", "UNIT", "column_excess", "kernel_scores"]
-
 # exp(-t^2) is computed as 2^-q, for squared distances q in units of this fraction of a bandwidth.
 UNIT = math.sqrt(math.log(2.0))
 # How far away a row is, is the mean distance to so many of the nearest landmarks.
@@ -113,22 +111,10 @@ def kernel_scores(  # type: ignore[no-untyped-def]
     Distances are in bandwidths. With limits, the excess over these is subtracted as well. NaN for rows that
     are not finite; minus infinity for those too far away for the precision of the landmarks.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    center, scale : ndarray of shape (d,)
-        A row x is at ``(x - center) * scale``, in units of `UNIT` bandwidths.
-    landmarks : ndarray of shape (groups, d, lanes)
-        In these units, in the precision to compute in, in groups (`in_groups`).
-    coefficients : ndarray of shape (groups * lanes,)
-    unweighted : ndarray of shape (groups, d, lanes)
-        Landmarks whose coefficient is zero: only the far field depends on them.
-    n_nearest : int
-        `NEAREST`, or the number of all landmarks where they are fewer.
-    reach : float
-        Infinite for no far field.
-    low, high, unit : ndarray of shape (d,), or empty
-    scores : ndarray of shape (n,)
+    A row x is at ``(x - center) * scale``, in units of `UNIT` bandwidths. Landmarks are in these units, in
+    groups (`in_groups`) of the precision to compute in; only the far field depends on those `unweighted`.
+    `n_nearest` is `NEAREST`, or the number of landmarks if they are fewer. `reach` is infinite for no far
+    field, and the limits `low`, `high` and `unit` are empty for none.
     """
     n, d = rows.shape
     points = np.zeros((_ROWS, d), dtype=landmarks.dtype)

@@ -11,8 +11,6 @@ from numba.core import cgutils
 from rankad._loops.cache import compiled
 from rankad._loops.vectors import INDEX, Vectors, vector_code
 
-__all__ = ["log_likelihoods"]
-
 # Vectors of rows processed together: one load of a factor serves all, and sums do not wait for each other.
 _VECTORS = 4
 _ABREAST = _VECTORS * 8
@@ -75,16 +73,8 @@ def _places(vectors: Vectors, row: Any) -> list[Any]:
 def log_likelihoods(rows, center, factors, constants, logs):  # type: ignore[no-untyped-def]
     """Fill in ``log sum_k exp(c_k - |F_k (x - center) - b_k|^2 / 2)`` for every row x.
 
-    NaN for rows that are not finite; minus infinity for those so far away that squares overflow.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    center : ndarray of shape (d,)
-    factors : ndarray of shape (K * d * (d + 3) / 2,)
-        Of each Gaussian, row by row: -b and the lower triangle F.
-    constants : ndarray of shape (K,)
-    logs : ndarray of shape (n,)
+    NaN for rows that are not finite; minus infinity for those so far away that squares overflow. `factors`
+    has for each Gaussian, row by row, -b and the lower triangle F: ``K * d * (d + 3) / 2`` numbers.
     """
     n, d = rows.shape
     n_gaussians = constants.shape[0]

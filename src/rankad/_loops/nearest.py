@@ -18,8 +18,6 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from rankad._loops.cache import compiled
 from rankad._loops.vectors import INDEX, Vectors, vector_code
 
-__all__ = ["ABREAST", "NEAR", "near_distances", "nearest_hubs", "scan"]
-
 # The near field is the mean distance to so many rows.
 NEAR = 5
 # Rows that are compared with the same group of places together.
@@ -138,12 +136,8 @@ def _keep_smallest(numbers, size, first, itself, smallest, places):  # type: ign
 def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
     """Find the k nearest of n rows, given in groups, for the queries that `which` lists.
 
-    `own` says that queries are the rows themselves; a row is not its own neighbour.
-
-    Returns
-    -------
-    distances, indices : ndarray of shape (n_which, k)
-        The nearest first.
+    `own` says that queries are the rows themselves; a row is not its own neighbour. Returns distances and
+    indices of shape (n_which, k), the nearest first.
     """
     d, width = groups.shape[1], groups.shape[2]
     distances = np.full((which.shape[0], k), np.inf)
@@ -172,17 +166,10 @@ def scan(groups, n, asked, which, k, own):  # type: ignore[no-untyped-def]
 
 @compiled
 def nearest_hubs(rows, center, scale, hubs, places):  # type: ignore[no-untyped-def]
-    """Fill in which hubs are nearest to each row, the nearest first.
+    """Fill in which hubs, given in groups (`in_groups`), are nearest to each row, the nearest first.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    center, scale : ndarray of shape (d,)
-        A row x is at ``(x - center) * scale``.
-    hubs : ndarray of shape (groups, d, lanes)
-        In groups (`in_groups`).
-    places : ndarray of int, shape (n, k)
-        For k up to `NEAR`; -1 where no more hubs are at a finite distance.
+    A row x is at ``(x - center) * scale``. Places are of shape (n, k) for k up to `NEAR`; -1 where no more
+    hubs are at a finite distance.
     """
     n, d = rows.shape
     n_groups, width, dtype = hubs.shape[0], hubs.shape[2], hubs.dtype
@@ -216,21 +203,9 @@ def near_distances(  # type: ignore[no-untyped-def]
 ):
     """Fill in the mean distance from each row to the `NEAR` nearest places in the cells of the nearest hubs.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    center, scale : ndarray of shape (d,)
-        A row x is at ``(x - center) * scale``.
-    hubs : ndarray of shape (groups, d, lanes)
-        In groups (`in_groups`).
-    cells : ndarray of shape (groups, d, lanes)
-        Places, cell by cell, each filled to a multiple of `ABREAST` groups by points at infinity.
-    begins : ndarray of shape (n_hubs + 1,)
-        Where cells begin, and where the last ends, in groups.
-    n_visited : int
-        How many cells to search.
-    distances : ndarray of shape (n,)
-        Infinite where nothing is found.
+    A row x is at ``(x - center) * scale``; hubs and cells are in groups (`in_groups`). Each cell is filled to
+    a multiple of `ABREAST` groups by points at infinity; `begins` says where cells begin and the last ends,
+    in groups. Searched are `n_visited` cells. Distances are infinite where there is no place.
     """
     n, d = rows.shape
     n_hubs, width, dtype = begins.shape[0] - 1, cells.shape[2], cells.dtype

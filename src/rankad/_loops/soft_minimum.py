@@ -8,8 +8,6 @@ import numpy as np
 
 from rankad._loops.cache import compiled
 
-__all__ = ["soft_minimum"]
-
 # Below all numbers that a part may have.
 _LEAST = -1e300
 

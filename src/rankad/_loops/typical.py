@@ -10,39 +10,22 @@ from numpy.typing import NDArray
 from rankad._base.arrays import Floats, Ints
 from rankad._loops.cache import compiled
 
-__all__ = ["Layout", "lay_out", "medoids", "nearest", "nearest_without"]
-
 
 class Layout(NamedTuple):
     """Nominal rows as the compiled loops read them.
 
     The indicators of a category repeat themselves: what nominal rows have in a group of several columns is
     one of few patterns, each of which is compared once.
-
-    Attributes
-    ----------
-    blocks : ndarray of shape (n_blocks, d, _TOGETHER)
-        In the units of distances.
-    rows : ndarray of shape (n, d)
-        The same.
-    order : ndarray of int, shape (d,)
-        All columns, group after group.
-    starts : ndarray of int, shape (n_groups + 1,)
-        Where those of a group start.
-    begins : ndarray of int, shape (n_groups + 1,)
-        Where the patterns of a group begin; groups that are better looked at row by row have none.
-    codes : ndarray of int, shape (n_blocks, n_groups, _TOGETHER)
-        Which of its group's patterns each row has.
-    patterns : ndarray of shape (n_values,)
-        What they have: group after group, column after column, all that the group's patterns have there.
     """
 
-    blocks: Floats
-    rows: Floats
-    order: Ints
-    starts: Ints
+    blocks: Floats  # in the units of distances, of shape (n_blocks, d, _TOGETHER)
+    rows: Floats  # the same, of shape (n, d)
+    order: Ints  # all columns, group after group
+    starts: Ints  # where those of a group start, of shape (n_groups + 1,)
+    # Where the patterns of a group begin; groups that are better looked at row by row have none.
     begins: Ints
-    codes: Ints
+    codes: Ints  # which of its group's patterns each row has, of shape (n_blocks, n_groups, _TOGETHER)
+    # Group after group, column after column, all that the group's patterns have there.
     patterns: Floats
 
 
@@ -140,22 +123,22 @@ def nearest(layout, rows, which, distances, indices):  # type: ignore[no-untyped
 
 
 @compiled
-def _least_of(values, which, least, found):  # type: ignore[no-untyped-def]
+def _least_of(values, which, least, places):  # type: ignore[no-untyped-def]
     """Fill in the least of some values, ascending, and their places; of equal ones the first."""
     least[:] = np.inf
     for at in which:
         if values[at] < least[-1]:
-            _insert(values[at], at, least, found)
+            _insert(values[at], at, least, places)
 
 
 @compiled
-def _insert(value, row, least, found):  # type: ignore[no-untyped-def]
-    """Insert a row, of a value less than the last, into those found before; of equal ones the first stays."""
+def _insert(value, row, least, places):  # type: ignore[no-untyped-def]
+    """Insert a row, of a value less than the last, into those before; of equal ones the first stays."""
     at = least.shape[0] - 1
     while at > 0 and least[at - 1] > value:
-        least[at], found[at] = least[at - 1], found[at - 1]
+        least[at], places[at] = least[at - 1], places[at - 1]
         at -= 1
-    least[at], found[at] = value, row
+    least[at], places[at] = value, row
 
 
 @compiled
@@ -246,7 +229,7 @@ def medoids(layout, near, left_out):  # type: ignore[no-untyped-def]
     """Return the near row with the least sum of distances to the others, in the columns asked about."""
     rows, order, starts = layout.rows, layout.order, layout.starts
     m, n_groups, k = near.shape
-    found = np.zeros((m, n_groups), dtype=np.int64)
+    typical = np.zeros((m, n_groups), dtype=np.int64)
     sums, asked, values = np.empty(k), np.empty(order.shape[0], dtype=np.int64), np.empty((k, order.shape[0]))
     for i in range(m):
         n_out = 0
@@ -278,5 +261,5 @@ def medoids(layout, near, left_out):  # type: ignore[no-untyped-def]
                 # Equal but for rounding: the nearer one.
                 if sums[a] < sums[best] * (1.0 - 1e-12):
                     best = a
-            found[i, group] = near[i, group, best]
-    return found
+            typical[i, group] = near[i, group, best]
+    return typical

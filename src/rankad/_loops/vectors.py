@@ -19,8 +19,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["GROUPS", "INDEX", "LEAST_POWER", "POLYNOMIAL", "Vectors", "in_groups", "lanes", "vector_code"]
-
 INDEX = ir.IntType(64)
 # `Vectors.power` returns 2^-q for q up to this, 8e-31: sums cannot see less, and arithmetic on subnormal
 # numbers is many times slower.
@@ -29,10 +27,7 @@ LEAST_POWER = 100.0
 GROUPS = 2
 _BYTES = 64
 _MANTISSA_BITS = {types.float32: 23, types.float64: 52}
-_TYPES = {
-    types.float32: (ir.FloatType(), ir.IntType(32)),
-    types.float64: (ir.DoubleType(), ir.IntType(64)),
-}
+_TYPES = {types.float32: (ir.FloatType(), ir.IntType(32)), types.float64: (ir.DoubleType(), ir.IntType(64))}
 # 2^f for |f| <= 1/2, lowest terms first: exactly one at zero, relative error below 1e-7 and 4e-16.
 POLYNOMIAL = {
     types.float32: (1.0, 0.693147004, 0.240222469, 0.055507198, 0.00967132114, 0.00132650184),

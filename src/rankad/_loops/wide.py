@@ -19,8 +19,6 @@ from rankad._loops.cache import compiled
 from rankad._loops.nearest import scan
 from rankad._loops.vectors import in_groups
 
-__all__ = ["WIDE", "Placed", "nearest_wide", "squared_distances"]
-
 # Rows of more columns than this are wide.
 WIDE = 64
 # A scan is quicker where more than this share of the rows are candidates, or for fewer queries than this.
@@ -36,20 +34,11 @@ _ACCURACY, _INACCURATE = 1e-10, 1 / 8
 
 
 class Placed(NamedTuple):
-    """Rows in single precision, less a centre, in a unit in which no coordinate is beyond one.
-
-    Attributes
-    ----------
-    rows : ndarray of float32, shape (n, d)
-    squares : ndarray of float32, shape (n,)
-        Their squared lengths.
-    unit : float
-        Coordinates were multiplied by it. It is a power of two.
-    """
+    """Rows in single precision, less a centre, in a unit in which no coordinate is beyond one."""
 
     rows: Singles
-    squares: Singles
-    unit: float
+    squares: Singles  # their squared lengths
+    unit: float  # a power of two that coordinates were multiplied by
 
     @classmethod
     def of(cls, rows: Floats, *others: Floats) -> list[Placed] | None:

@@ -21,8 +21,6 @@ from rankad.certificates.laws import (
 )
 from rankad.stages.calibration import Calibration
 
-__all__ = ["Certificate", "RateRange", "certificate_of"]
-
 _SHOWN = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
 
@@ -50,6 +48,9 @@ class Certificate:
     alarm. It is not alpha, since the threshold comes from a finite sample. `range` says within which limits
     it is at one alpha; `simultaneous` says so for all alphas at once, for when alpha is chosen after looking.
     Both hold with probability ``1 - delta`` over calibration samples.
+
+    The lower limits take it that values which many normal rows share come up as ties among the calibration
+    rows: where no scores tie, none are expected to. Upper limits, `alpha_for` and p-values hold in any case.
 
     Make one with ``detector.certificate()``.
 
@@ -131,12 +132,14 @@ class Certificate:
         if r == 0:
             return RateRange(alpha, 0.0, 0.0)
         tail = self.delta / 2
-        rank, tied = self._sure_rank(r)
-        if tied:
-            # Where scores tie, which of them is just below the threshold depends on the sample.
-            low = self._simultaneous_low(rank, tail, "exact")
+        rank, may_tie = self._sure_rank(r)
+        if not may_tie:
+            low = self._low(rank, tail)
+        elif rank + self.n_bad == r - 1:
+            low = self._low(rank, tail / 2)
         else:
-            low = 0.0 if rank < 1 else 1 - float(beta_upper(self.n + 1 - rank, self.n, tail, self._worth))
+            # How many scores are below the threshold depends on the sample.
+            low = self._simultaneous_low(rank, tail / 2, "exact")
         return RateRange(alpha, low, self._high(r, tail))
 
     def upper(self, alpha: float) -> float:
@@ -244,16 +247,19 @@ class Certificate:
     def _high(self, r: int, delta: float) -> float:
         return self._with_excess(float(beta_upper(r, self.n, delta, self._worth)))
 
-    def _sure_rank(self, r: int) -> tuple[int, bool]:
-        """Return how many normal calibration rows are below the threshold at least, and whether scores tie.
+    def _low(self, rank: int, delta: float) -> float:
+        return 0.0 if rank < 1 else 1 - float(beta_upper(self.n + 1 - rank, self.n, delta, self._worth))
 
-        That is one more than are strictly below it; with ties, only those that are strictly below count.
+    def _sure_rank(self, r: int) -> tuple[int, bool]:
+        """Return the rank of a score up to which all normal rows raise an alarm, and whether scores tie.
+
+        Without ties that is the threshold's. With ties it is that of the next lower score: the threshold may
+        be a value that many normal rows have, though one calibration row does, and these raise no alarm.
         """
         scores = self.calibration.scores
-        n_below = int(np.searchsorted(scores, scores[r - 1], side="left"))
-        n_up_to = int(np.searchsorted(scores, scores[r - 1], side="right"))
-        tied = n_up_to - n_below > 1
-        return (n_below if tied else r) - self.n_bad, tied
+        may_tie = bool((scores[1:] == scores[:-1]).any())
+        rank = int(np.searchsorted(scores, scores[min(r, scores.size) - 1], side="left")) if may_tie else r
+        return rank - self.n_bad, may_tie
 
     def _simultaneous_low(self, rank: int, delta: float, method: Method) -> float:
         n, counted = self.n, effective_rows(self.n, self._worth)

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_p_values, check_unit
 
-__all__ = ["FalseAlarmCount", "FalseAlarmCounter", "checked_p_values", "normal_share", "storey"]
-
 
 class FalseAlarmCount(NamedTuple):
     """A bound on the false alarms among rows that were picked.
@@ -176,8 +174,13 @@ class FalseAlarmCounter:
 
 
 def checked_p_values(p_values: ArrayLike) -> Floats:
-    """Return p-values as an array of one dimension, or raise where they are none."""
-    values = np.asarray(p_values, dtype=np.float64)
+    """Return p-values as an array of one dimension, or raise if they are not p-values."""
+    try:
+        values = np.asarray(p_values, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"p_values must be numbers from 0 to 1, but {error}; pass what a detector's p_values() returns."
+        ) from error
     if values.ndim != 1:
         raise ValueError(
             f"p_values must be a one-dimensional array, got one of shape {values.shape}; pass what a "

@@ -21,8 +21,6 @@ from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_choice, check_p_values, check_unit, is_count
 from rankad.stages.calibration import n_attainable, worth_of
 
-__all__ = ["Method", "beta_upper", "conditional_p_values", "rows_needed", "simultaneous_upper"]
-
 Method = Literal["exact", "simes", "dkw"]
 METHODS = ("exact", "simes", "dkw")
 # The exact band is computed at all of the first and last ranks, and between at ranks that grow by a factor.
@@ -187,8 +185,8 @@ def rows_needed(alpha: float, delta: float, tolerance: float, calibration: str =
     worth = worth_of(calibration)
     if not worth or calibration not in ("split", "cross-fit", "leave-one-out"):
         raise ValueError(
-            f"calibration must be 'split', 'cross-fit' or 'leave-one-out', got {calibration!r}; no number of "
-            f"rows is known for others."
+            f"calibration must be 'split', 'cross-fit' or 'leave-one-out', got {calibration!r}; for other "
+            f"kinds no number of rows is known."
         )
     limit = alpha + tolerance
     if limit >= 1:
@@ -198,13 +196,34 @@ def rows_needed(alpha: float, delta: float, tolerance: float, calibration: str =
         r = n_attainable(n, alpha)
         return r >= 1 and float(beta_upper(r, n, delta, worth)) <= limit
 
-    # All n of one rank r follow one another, and the bound falls along them: the first is the worst.
-    high = 1
-    while not holds(_first_row(high, alpha)):
-        high *= 2
-    rank = _bisect(lambda r: holds(_first_row(r, alpha)), high // 2, high)
+    # All n of one rank r follow one another, and the bound falls along them: the first is the worst. From
+    # rank to rank it may rise, since r / (n + 1) comes nearer to alpha at some ranks than at others.
+    rank = _safe_rank(alpha, delta, limit, worth)
+    while rank > 1 and holds(_first_row(rank - 1, alpha)):
+        rank -= 1
     start = _first_row(rank - 1, alpha) if rank > 1 else _first_row(rank, alpha) - 1
     return _bisect(holds, start, _first_row(rank, alpha))
+
+
+def _safe_rank(alpha: float, delta: float, limit: float, worth: float) -> int:
+    """Return a rank from which on the bound holds for good, not much above the least.
+
+    If alpha were a rank over n + 1 exactly, the bound would be higher, and fall after it has risen at most.
+    """
+
+    def fails(rank: float) -> bool:
+        return float(beta_upper(rank, rank / alpha - 1, delta, worth)) > limit
+
+    ranks = np.exp(np.arange(0.0, 8.0, 0.02))
+    failing = np.flatnonzero(beta_upper(ranks, ranks / alpha - 1, delta, worth) > limit)
+    if not failing.size:
+        return 1
+    if failing[-1] < ranks.size - 1:
+        return math.ceil(float(ranks[failing[-1] + 1]))
+    high = math.ceil(float(ranks[-1]))
+    while fails(high):
+        high *= 2
+    return _bisect(lambda rank: not fails(rank), high // 2, high)
 
 
 def _first_row(r: int, alpha: float) -> int:

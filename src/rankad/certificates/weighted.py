@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Floats
 
-__all__ = ["ShiftWeights", "shift_weights", "weighted_p_values"]
-
 
 def weighted_p_values(
     scores: ArrayLike, weights: ArrayLike, calibration_scores: ArrayLike, calibration_weights: ArrayLike
@@ -55,6 +53,10 @@ def weighted_p_values(
         wrong = each[~(np.isfinite(each) & (each >= 0))]
         if wrong.size:
             raise ValueError(f"{name} must be finite numbers of at least 0, got {wrong.flat[0]:g}.")
+    # Only their ratios count. Relative to the largest, sums cannot overflow.
+    largest = max(known_weights.max(), own.max(initial=0.0))
+    if largest > 0:
+        own, known_weights = own / largest, known_weights / largest
     order = np.argsort(known, kind="stable")
     sums = np.r_[0.0, np.cumsum(known_weights[order])]
     below = sums[np.searchsorted(known[order], new, side="right")]

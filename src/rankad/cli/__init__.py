@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from typing import Any
 
 from rankad._base.wording import printable
@@ -22,6 +23,8 @@ _LONGEST = 900
 _OUTPUT = "standard output"
 # The allocator of polars (jemalloc) gives memory back after a second; by default it keeps some for good.
 _ALLOCATOR, _GIVE_BACK = "_RJEM_MALLOC_CONF", "background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0"
+# Commands that need another extra than `cli`.
+_EXTRAS = {"reproduce": "experiments", "serve": "serve"}
 # Options that need no memory.
 _ABOUT = {"--help", "-h", "--version"}
 
@@ -88,6 +91,9 @@ def _report(error: Exception, given: list[str]) -> int:
     # Usage errors of Typer, whose own copy of click has no public class.
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
+        if getattr(error, "possibilities", None):
+            # Typer's include some that look nothing like it.
+            error.possibilities = get_close_matches(error.option_name, error.possibilities, cutoff=0.75)  # type: ignore[attr-defined]
         text = _with_value(str(format_message()) or "nothing to do", error)
         end = "" if text.endswith(("?", ".")) else "."
         # Errors of a command's options have its context.
@@ -103,7 +109,8 @@ def _report(error: Exception, given: list[str]) -> int:
         traceback.print_exception(error)
     text = _message(error)
     if isinstance(error, ModuleNotFoundError):
-        text += f"; run pip install 'rankad[{'experiments' if 'reproduce' in given else 'cli'}]'"
+        extra = next((_EXTRAS[word] for word in given if word in _EXTRAS), "cli")
+        text += f"; run pip install 'rankad[{extra}]'"
     # Users can fix these without a traceback.
     expected = isinstance(error, (ValueError, OSError, MemoryError)) or verbose
     _say(text + ("" if expected else " (--verbose shows the traceback)"))

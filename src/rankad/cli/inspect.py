@@ -28,8 +28,7 @@ _CALIBRATIONS = {
 
 
 def inspect(
-    model: Path = typer.Argument(metavar="MODEL", help="The model file."),
-    as_json: bool = opt.AS_JSON,
+    model: Path = typer.Argument(metavar="MODEL", help="The model file."), as_json: bool = opt.AS_JSON
 ) -> None:
     """Show what a model is and what it promises.
 

@@ -184,7 +184,7 @@ class Learning:
 def checked_engine(value: str | None) -> str | None:
     """Return the name of an engine, or None."""
     if value not in (None, "local", "dask", "spark"):
-        raise typer.BadParameter(f"{value!r} is none of local, dask and spark")
+        raise typer.BadParameter(f"it must be local, dask or spark, got {value!r}")
     return value
 
 

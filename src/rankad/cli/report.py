@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rankad._base.files import is_stream
 from rankad.cli import options as opt
 from rankad.cli.console import console, metered, print_verdict
 from rankad.cli.messages import alarms, percent, size, summary
 
-if TYPE_CHECKING:
-    from rankad.report import ModelFacts
-    from rankad.stages.calibration import FalseAlarmBound
-
-
 # Suffixes that promise something other than HTML.
 _OTHER_PAGES = (
     ".pdf .doc .docx .odt .rtf .md .txt .tex .ps .png .jpg .jpeg .svg .csv .tsv .json .jsonl .xls .xlsx .ods "
     ".parquet .arrow .pptx .zip"
 )
-_NO_VALUE = "all normal values are missing"
 
 
 def report(
@@ -40,8 +34,9 @@ def report(
     How many alarms, which, why, and what was promised. One HTML file that needs no network; open it in a
     browser, print it, or send it.
     """
+    from rankad.modelfile import read_card
     from rankad.report import render
-    from rankad.report.making import gathered, write_page
+    from rankad.report.making import facts_of, gathered, write_page
     from rankad.scoring.batches import of_table, scan
     from rankad.scoring.loading import load_for
 
@@ -58,10 +53,19 @@ def report(
             detector = load_for(model, reader.columns, jobs)
         level = rates.set_on(detector, table, reading, meter.reading)
         name = Path(table).name if table != "-" else "standard input"
+        card = read_card(model)
+        facts = replace(
+            facts_of(detector, model.name, detector.alpha),
+            fitted=f"{card.saved:%Y-%m-%d %H:%M} UTC",
+            versions=card.versions,
+            parameters=card.parameters,
+            encoding=card.encoding,
+            fingerprint=card.training_sha256,
+        )
         data = gathered(
             scan(reader, detector, "Looking", meter.reading),
             detector,
-            _facts(model, detector.false_alarm_bound(detector.alpha)),
+            facts,
             title=title or f"Anomalies in {name}",
             rate=detector.alpha,
             top=top,
@@ -79,24 +83,3 @@ def report(
     if rates.fdr is not None:
         screen.print(f"With a false discovery rate of {percent(rates.fdr)}: {alarms(data.n_alarms)}.")
     screen.print(f"Wrote {out} ({size(out.stat().st_size)}); open it in a browser.", soft_wrap=True)
-
-
-def _facts(model: Path, bound: FalseAlarmBound) -> ModelFacts:
-    from rankad.modelfile import read_card
-    from rankad.report import ModelFacts
-
-    card = read_card(model)
-    return ModelFacts(
-        model.name,
-        card.n_rows,
-        card.n_calibrating,
-        card.calibration,
-        bound,
-        fitted=f"{card.saved:%Y-%m-%d %H:%M} UTC",
-        versions=card.versions,
-        parameters=card.parameters,
-        selection=card.selection,
-        # Users read "normal"; text in quotes is theirs.
-        encoding=[line.replace("all nominal values are missing", _NO_VALUE) for line in card.encoding],
-        fingerprint=card.training_sha256,
-    )

@@ -108,8 +108,8 @@ def _check_outputs(
     # A pipe cannot be read from the middle.
     once = table == "-" or is_stream(table)
     if resume and (out in (None, "-") or once):
-        wrong = table if once else out or "none"
-        raise opt.refuse("--resume", f"works from a file to a file: give TABLE and --out FILE, not {wrong}")
+        wrong = f"the table is {table}" if once else "there is no --out" if out is None else f"--out is {out}"
+        raise opt.refuse("--resume", f"it needs a table in a file and --out FILE, but {wrong}")
     if resume and sort:
         raise opt.refuse("--resume", "a sorted table cannot be written in parts")
 

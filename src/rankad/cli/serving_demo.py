@@ -14,8 +14,6 @@ import typer
 
 from rankad.cli.example import make_example, write_table
 
-__all__ = ["Bundle", "example_folder", "geyser"]
-
 # Rows that a pump sends now and then, most of the time normal ones.
 _ROWS_SENT, _SECONDS_BETWEEN, _FAULTY_EVERY = 60, 4.0, 8
 

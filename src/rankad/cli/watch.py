@@ -81,7 +81,7 @@ def watch(
             f"{model} was fitted on an array; watch needs a model that rankad fit made of a table."
         )
     raised: list[DriftAlarm] = []
-    with watching_alone(state):
+    with watching_alone(state, out):
         watcher = Watcher(
             detector,
             hashlib.sha256(model.read_bytes()).hexdigest(),

@@ -22,7 +22,7 @@ _HEXADECIMAL = r"^[+-]?0[xX]"
 # Signs as accountants write them: (12.50) and 12.50-.
 _IN_PARENTHESES, _MINUS_LAST = r"^\((.*\d.*)\)$", r"^(.*\d)\s*-$"
 
-# Units that are no part of a name; any other is taken as a unit with a warning.
+# Units that are not parts of names; any other is taken as a unit with a warning.
 _UNITS = """
 % ‰ € $ £ ¥ ₹ ₽ EUR USD GBP CHF JPY CNY INR SEK NOK DKK PLN CZK AUD CAD BRL ZAR Fr. kr kr. Rs Rs. R$ US$
 °C °F °K K ° nm µm μm um mm cm dm m km mi ft in yd mm/s cm/s m/s km/h kmh mph m/s2 m/s² mm/s2 kg g mg µg μg t

@@ -94,7 +94,7 @@ def _infer(name: str, values: Floats, least: int) -> InferredColumn:
 
 
 def _epoch_or_date(name: str, distinct: Floats, unit: str, *, grows: bool, whole: bool) -> TimeFormat | None:
-    """Return how numbers are read as times, None if they are none."""
+    """Return how numbers are read as times, None if they are not times."""
     named = column_names.suggests_time(name)
     if unit and (grows or named):
         return TimeFormat(epoch=unit)

@@ -25,7 +25,7 @@ _OBJECT = r"(?s)^\s*(?:\{.*\}|\[.*\])\s*$"
 
 
 def infer_words(series: pl.Series, min_count: int, *, odd: Ints | None = None) -> InferredColumn:
-    """Infer whether words are categories, ids or free text; `odd` are the cells that are no numbers."""
+    """Infer whether words are categories, ids or free text; `odd` are the cells that are not numbers."""
     name, least = series.name, least_count(len(series), min_count)
     words = series.cast(pl.String).filter(has_value(series))
     n_numbers = 0 if odd is None else len(words) - odd.size

@@ -104,7 +104,9 @@ def _number_as_asked(series: pl.Series, options: ColumnOptions, elsewhere: str |
     recognized = recognize_numbers(words, decimal=options.decimal, elsewhere=elsewhere)
     if recognized.odd.size == len(words):
         example = shown(words[0]) if len(words) else "all are missing"
-        raise ValueError(_cannot_be(name, "number", f"none of its cells can be read as one, as {example}"))
+        raise ValueError(
+            _cannot_be(name, "number", f"none of its cells can be read as one, for example {example}")
+        )
     why = ", ".join(filter(None, [_AS_ASKED, recognized.format.describe()]))
     odd = odd_words_at(words, recognized.odd)
     return InferredColumn(name, "number", why=why, number=recognized.format, odd_words=odd)

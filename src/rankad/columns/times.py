@@ -16,7 +16,7 @@ _CLOCK = (
 )
 _NAMED = r"(?:de )?(?P<name>\p{L}{3,10})\.?(?: de\b)?"
 _WEEKDAY = r"(?:\p{L}{3,10}\.?,? )?"
-# A month without a day: only names that are no other word.
+# A month without a day: only names that are not words of their own.
 _MONTH_NAME = (
     r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\.?"

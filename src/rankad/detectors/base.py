@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_unit
@@ -26,8 +26,6 @@ from rankad.stages.copies import row_variates
 
 if TYPE_CHECKING:
     from rankad.report.making import Report
-
-__all__ = ["CalibratedDetector"]
 
 T = TypeVar("T")
 
@@ -164,7 +162,7 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
 
     def _check_fitted(self) -> None:
         if self._fitted_attribute not in self.__dict__:
-            check_is_fitted(self)
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet: call fit with normal rows first.")
 
     def _score_rows(self, X: Any) -> Floats:
         """Score X, validated."""

@@ -1,4 +1,4 @@
-"""What a fitted detector promises: bounds, certificates, and the set of rows that are no alarms."""
+"""What a fitted detector promises: bounds, certificates, and the set of rows that are not alarms."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Guarantees:
         return certificate_of(self, check_unit("delta", delta), contamination)
 
     def level_set(self, alpha: float | None = None, rows: Any = None) -> LevelSet:
-        """Return the region of rows that are no alarms at alpha, as an object.
+        """Return the region of rows that are not alarms at alpha, as an object.
 
         Parameters
         ----------

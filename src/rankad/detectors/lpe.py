@@ -14,19 +14,11 @@ from rankad._base.checks import check_choice, check_run, check_unit, resolve_nei
 from rankad._base.rows import validate_rows
 from rankad._base.threads import importing
 from rankad.detectors.base import CalibratedDetector
-from rankad.fitting.doubt import (
-    few_places,
-    is_in_doubt,
-    leave_out_copies,
-    most_in_a_place,
-    warn_of_split,
-)
+from rankad.fitting.doubt import few_places, is_in_doubt, leave_out_copies, most_in_a_place, warn_of_split
 from rankad.stages.calibration import Calibration, Kind
 from rankad.stages.copies import find_repeats
 from rankad.stages.ranks import Statistic, auto_neighbors, knn_statistic, neighbors_needed
 from rankad.stages.scaling import Scaling, fit_scaling
-
-__all__ = ["KLPE", "EpsilonLPE"]
 
 _LEAST_ROWS = 4
 # Up to this many rows each is left out of the scaling too; of more, those that move it.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rankad.explanations.showing import Explanations
     from rankad.fitting.pipeline import Fitted
 
-__all__ = ["RankAD"]
-
 _SUSPECTED = (
     ". No theorem covers trim='auto': the rows that do not train were chosen by looking at all rows, "
     "including those that calibrate"

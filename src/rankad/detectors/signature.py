@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from functools import wraps
 from typing import Any
 
-__all__ = ["with_advice"]
-
 # What detectors of other packages call it, and where it is here.
 _RATE = (
     "alpha is the false-alarm rate, the share of normal rows that may raise an alarm, as in "

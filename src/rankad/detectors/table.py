@@ -26,8 +26,6 @@ from rankad.tables.strange_cells import StrangeCell
 if TYPE_CHECKING:
     from rankad.explanations.showing import Explanations
 
-__all__ = ["TableDetector"]
-
 _ENCODED = (
     ". The encoding of columns was learned from all normal rows, also from those that calibrate, which no "
     "theorem here covers"

@@ -26,8 +26,6 @@ from rankad.fitting.pipeline import fit_model
 from rankad.fitting.plan import Plan
 from rankad.stages.calibration import Calibration
 
-__all__ = ["MAX_ROWS", "MAX_TABLE_ROWS", "fit_rank_ad", "fit_table"]
-
 # Of more rows a uniform sample takes part in a fit: the driver holds 8 bytes a row, several times over.
 MAX_ROWS = 2**25
 # What columns of a table are is learned from so many rows, which the driver holds; the others calibrate.

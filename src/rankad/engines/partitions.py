@@ -15,17 +15,6 @@ import pyarrow.compute as pc
 from rankad._base.arrays import Floats, Ints
 from rankad._base.rows import NotNumbersError
 
-__all__ = [
-    "Block",
-    "InProcess",
-    "Layout",
-    "Partitions",
-    "Work",
-    "parquet_partitions",
-    "read_parquet_batches",
-    "write_parquet",
-]
-
 T = TypeVar("T")
 
 # Some rows of a partition: a float array or an Arrow record batch.
@@ -54,7 +43,7 @@ class InProcess:
     Parameters
     ----------
     partitions : sequence of iterables of blocks, or of callables that return such
-        Callables are for blocks that are read anew in every pass.
+        Callables are for blocks that are read again in every pass.
 
     Examples
     --------

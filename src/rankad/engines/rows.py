@@ -24,8 +24,6 @@ from rankad.stages.copies import Repeats, repeats_among
 if TYPE_CHECKING:
     from rankad.scorers.fusion import FusedScorer
 
-__all__ = ["PartitionedRows", "count_rows"]
-
 # Repeated rows are compared with all others so many at a time.
 _ASKED = 200_000
 _CHUNK = 2**22

@@ -16,8 +16,6 @@ from rankad.engines.partitions import Block, Layout
 from rankad.scoring.batch import ANSWERS, score_batch
 from rankad.scoring.loading import for_table
 
-__all__ = ["SharedDetector", "score_blocks"]
-
 # The detector that this process scores with, by its key.
 _held: dict[str, CalibratedDetector] = {}
 

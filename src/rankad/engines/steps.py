@@ -21,19 +21,6 @@ from rankad.stages.neighbors import nearest_neighbors
 if TYPE_CHECKING:
     from rankad.scorers.fusion import FusedScorer
 
-__all__ = [
-    "ColumnSummary",
-    "Numbering",
-    "Surveyed",
-    "count_equal_values",
-    "count_rows_of",
-    "is_sampled",
-    "nearest_distances",
-    "score_others",
-    "survey",
-    "take_rows",
-]
-
 
 def is_sampled(numbers: Ints, share: float) -> np.ndarray:
     """Return which rows belong to a uniform sample of this share; it depends on the row numbers alone.

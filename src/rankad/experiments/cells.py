@@ -9,7 +9,6 @@ import hashlib
 import json
 import platform
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -18,13 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as RichProgress
 
 from rankad._base.files import replacing
+from rankad._base.progress import Progress
 
-_SECONDS_BETWEEN_LINES = 10.0
 # Modules of this package that every result may depend on; the tables and figures number their own cells.
 _SHARED_MODULES = ("baselines.py", "datasets.py", "synthetic.py")
 
@@ -108,10 +104,16 @@ def run_cells(
             raise ValueError(f"Two cells have the same key, {cells[i].key!r}; name what makes them differ.")
     results = [store.get(cell.key) for cell in cells]
     missing = [i for i, result in enumerate(results) if result is None]
-    with _CellProgress(label, len(cells), len(cells) - len(missing)) as progress:
+    finished = len(cells) - len(missing)
+    if finished:
+        print(f"rankad {label}: {finished} of {len(cells)} finished before", file=sys.stderr, flush=True)
+    progress = Progress(label, len(cells), True, finished)
+    try:
         for i, result in _finish(cells, missing, store, n_jobs):
             results[i] = result
             progress.advance()
+    finally:
+        progress.finish()
     return [result for result in results if result is not None]
 
 
@@ -179,55 +181,6 @@ class Settings(NamedTuple):
         workers = n_jobs or self.n_jobs or cpu_count()
         results = run_cells(cells, CellStore(self.out / "cells"), workers, label)
         return [{**cell.key, **result} for cell, result in zip(cells, results, strict=True)]
-
-
-class _CellProgress:
-    """Cells done and time left, on standard error: a bar on a terminal, elsewhere a line now and then."""
-
-    def __init__(self, label: str, total: int, finished: int) -> None:
-        self._label, self._total, self._finished, self._done = label, total, finished, finished
-        self._start = self._written = time.monotonic()
-        self._bar: RichProgress | None = None
-
-    def __enter__(self) -> _CellProgress:
-        console = Console(stderr=True)
-        if console.is_terminal:
-            texts = TextColumn("{task.description}"), TextColumn("{task.fields[left]}")
-            columns = (texts[0], BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), texts[1])
-            self._bar = RichProgress(*columns, console=console)
-            self._bar.start()
-            self._task = self._bar.add_task(self._label, total=self._total, left=self._left())
-            self._bar.update(self._task, completed=self._done)
-        elif self._finished:
-            self._line(f"{self._finished} of {self._total} finished before")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def advance(self) -> None:
-        """Count one cell."""
-        self._done += 1
-        now = time.monotonic()
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, left=self._left())
-        elif self._done == self._total or now - self._written >= _SECONDS_BETWEEN_LINES:
-            self._written = now
-            self._line(f"{self._done} of {self._total}, {self._left()}")
-
-    def _left(self) -> str:
-        if self._done == self._total:
-            return "done"
-        if self._done == self._finished:
-            return "time left not known yet"
-        # Rich's own estimate uses the last few steps alone, and our cells differ a hundredfold.
-        each = (time.monotonic() - self._start) / (self._done - self._finished)
-        minutes, seconds = divmod(round(each * (self._total - self._done)), 60)
-        return f"{minutes} min {seconds:02d} s left" if minutes else f"{seconds} s left"
-
-    def _line(self, text: str) -> None:
-        print(f"rankad {self._label}: {text}", file=sys.stderr, flush=True)
 
 
 def versions() -> dict[str, str]:

@@ -302,7 +302,7 @@ def _false_alarm_table(summary: Sequence[dict[str, Any]]) -> Table:
     notes = [
         "Share of nominal test rows with a p-value of at most what is asked for, mean over the runs; in "
         f"brackets, in how many runs it lies within sampling error ({1 - MISS:.0%} interval of the "
-        "beta-binomial law, for the number of calibration and test rows). The paper gives none.",
+        "beta-binomial law, for the number of calibration and test rows). The paper gives none."
     ]
     columns = ["false alarms", *(f"{method}, asked {alpha:.0%}" for method in methods for alpha in ALPHAS)]
     return Table(f"{NAME}-false-alarms", "False alarms asked for and obtained", columns, rows, notes)

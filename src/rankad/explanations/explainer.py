@@ -45,7 +45,7 @@ class Reason(NamedTuple):
         column alone makes the row normal with that, it is the value predicted from the other columns by
         linear regression, if that does.
     low, high : float, tuple of float, or None
-        The 10 and 90 % quantiles of those ten rows; None where decoding makes no numbers of them.
+        The 10 and 90 % quantiles of those ten rows; None where they are not decoded to numbers.
     p_value : float
         The row's p-value if this column alone were typical.
     gain : float
@@ -161,10 +161,10 @@ def explain(detector: RankAD, X: Any, **options: Any) -> Explanations:
     >>> from rankad import RankAD
     >>> rng = np.random.default_rng(0)
     >>> detector = RankAD(random_state=0).fit(rng.normal(size=(300, 3)))
-    >>> found = explain(detector, [[0.1, 7.0, 0.2]])[0]
-    >>> found.reasons[0].column, found.reasons[0].value, found.reasons[0].p_value > 0.05
+    >>> why = explain(detector, [[0.1, 7.0, 0.2]])[0]
+    >>> why.reasons[0].column, why.reasons[0].value, why.reasons[0].p_value > 0.05
     (1, 7.0, True)
-    >>> [move.column for move in found.change.moves]
+    >>> [move.column for move in why.change.moves]
     [1]
     """
     explainer = Explainer(detector, **options)
@@ -265,7 +265,7 @@ class Explainer:
         ]
 
     def _limits(self, rows: Floats) -> Sequence[Sequence[Cell]]:
-        """Return the same for limits, None where decoding makes no numbers of them, as of categories."""
+        """Return the same for limits, None where they are not decoded to numbers, as with categories."""
         cells = self._cells(rows)
         return cells if self._decode is None else [_numbers(of_group) for of_group in cells]
 
@@ -299,6 +299,6 @@ def _check_names(names: Sequence[str] | None, usual: Sequence[Column]) -> list[C
 
 
 def _numbers(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells, None for those that are no numbers."""
+    """Return the cells, None for those that are not numbers."""
     kinds = {kind for kind in set(map(type, cells)) if issubclass(kind, (int, float)) and kind is not bool}
     return [cell if type(cell) in kinds else None for cell in cells]

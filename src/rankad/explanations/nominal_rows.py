@@ -18,7 +18,7 @@ _REACH = 4.0
 # A column is expected from the others by linear regression where there are so many rows for every column, and
 # no more columns than these. A relation may be kept to so small a part of what columns vary, and is seen.
 _ROWS_PER_COLUMN, _MOST_COLUMNS, _RIDGE = 4, 200, 1e-9
-# So much less to compare is worth the while of comparing patterns.
+# Patterns are compared where there is so many times less to compare.
 _WORTH_WHILE = 4
 
 
@@ -57,7 +57,7 @@ class NominalRows:
         return np.clip(self.scaling.apply(rows), self._low, self._high)
 
     def expected(self, rows: Floats) -> Floats | None:
-        """Return what the other columns of each row let expect in every column.
+        """Return what to expect in every column of each row, given its other columns.
 
         By linear regression of each column on all others, and within the range of nominal rows; None where
         these are too few for that.
@@ -66,8 +66,8 @@ class NominalRows:
             return None
         low, high, center = self.rows.min(axis=0), self.rows.max(axis=0), self.rows.mean(axis=0)
         reach = _REACH * self._deviation
-        found = center + (np.clip(rows, low - reach, high + reach) - center) @ self._regression
-        return np.asarray(np.clip(found, low, high))
+        expected = center + (np.clip(rows, low - reach, high + reach) - center) @ self._regression
+        return np.asarray(np.clip(expected, low, high))
 
     def columns_of(self, groups: Bools) -> Bools:
         """Return which columns, of shape (m, d), belong to some of the groups, of shape (m, n_groups)."""
@@ -80,8 +80,8 @@ class NominalRows:
 
     def members(self, groups: Ints) -> Bools:
         """Return the columns of m groups, of shape (m, d)."""
-        found: Bools = self._group == groups[:, None]
-        return found
+        inside: Bools = self._group == groups[:, None]
+        return inside
 
     def made_typical(self, rows: Floats, typical: Ints, left_out: Bools) -> Floats:
         """Return each row once for every group, with it and those left out typical: (m, n_groups, d)."""
@@ -112,8 +112,8 @@ class NominalRows:
         Rows are in the units of distances.
         """
         if rows.shape[1] < _WORTH_WHILE * self._n_compared:
-            found = nearest_neighbors(self.scaled[which], k, rows, n_jobs=1)
-            return Neighbors(found.distances, which[found.indices])
+            near = nearest_neighbors(self.scaled[which], k, rows, n_jobs=1)
+            return Neighbors(near.distances, which[near.indices])
         distances, indices = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64)
         _loops.nearest(self._layout, rows, which, distances, indices)
         order = np.argsort(distances, axis=1, kind="stable")

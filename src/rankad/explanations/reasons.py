@@ -96,7 +96,7 @@ class Search:
         return Findings(scores, typical, low, high, alone.scores, order, changed, self._score(changed))
 
     def _expect(self, rows: Floats, scores: Floats, typical: Floats, scores_alone: Floats) -> None:
-        """Put into `typical` what other columns let expect, where that makes a row nominal and nothing else.
+        """Put into `typical` what the other columns predict, where only that makes a row nominal.
 
         Where columns obey a sum, no nominal row near by has just the value that the others leave to one of
         them. `scores_alone` follows. Columns of groups, and those in which values repeat, stay as they are.
@@ -110,10 +110,10 @@ class Search:
                 continue
             tried = rows[hard].copy()
             tried[:, columns[0]] = expected[:, columns[0]]
-            found = self._score(tried)
-            mends = found >= self._threshold
+            reached = self._score(tried)
+            mends = reached >= self._threshold
             typical[hard[mends], columns[0]] = expected[mends, columns[0]]
-            scores_alone[hard[mends], group] = found[mends]
+            scores_alone[hard[mends], group] = reached[mends]
 
     def _scores_with(self, rows: Floats, typical: Ints, left_out: Bools) -> Floats:
         """Return the scores with each group in turn, and those left out, typical: (m, n_groups)."""
@@ -129,16 +129,16 @@ class Search:
         """Add group after group, always the one that raises the score most, until the row is nominal."""
         left_out = np.zeros(alone.scores.shape, dtype=np.bool_)
         groups, targets = np.full((len(rows), _MOST_STEPS), -1), rows.copy()
-        around, found = alone.around, alone.scores
+        around, reached = alone.around, alone.scores
         now = going = pick = np.arange(len(rows))
         # With all groups left out, there would be nothing to be near by.
         for step in range(min(_MOST_STEPS, max(1, self._nominal.n_groups - 1))):
             if step:
                 around = self._nominal.around(rows[now], left_out[now], around.near[going, pick[going]])
-                found = self._scores_with(rows[now], around.typical, left_out[now])
-                found[left_out[now]] = -np.inf
+                reached = self._scores_with(rows[now], around.typical, left_out[now])
+                reached[left_out[now]] = -np.inf
             # Where scores are as low as can be whatever is changed, the most surprising group comes first.
-            best = found == found.max(axis=1, keepdims=True)
+            best = reached == reached.max(axis=1, keepdims=True)
             pick = np.where(best, alone.surprise[now], -1.0).argmax(axis=1)
             if step == 0 and self._nominal.n_groups > 2:
                 pick = self._look_ahead(rows, scores, alone, pick)
@@ -146,7 +146,7 @@ class Search:
             groups[now, step], left_out[now, pick] = pick, True
             made = self._nominal.rows[around.typical[each, pick]] if step else typical
             targets[now] = np.where(self._nominal.columns_of(left_out[now]), made, rows[now])
-            going = np.flatnonzero((found[each, pick] < self._threshold) & (scores[now] < self._threshold))
+            going = np.flatnonzero((reached[each, pick] < self._threshold) & (scores[now] < self._threshold))
             now = now[going]
             if not now.size:
                 break
@@ -170,10 +170,10 @@ class Search:
             left_out = np.zeros(alone.scores[hard].shape, dtype=np.bool_)
             left_out[np.arange(hard.size), first] = True
             around = self._nominal.around(rows[hard], left_out, alone.around.near[hard, first])
-            found = self._scores_with(rows[hard], around.typical, left_out)
-            found[left_out] = -np.inf
-            better = found.max(axis=1) > most
-            most = np.where(better, found.max(axis=1), most)
+            reached = self._scores_with(rows[hard], around.typical, left_out)
+            reached[left_out] = -np.inf
+            better = reached.max(axis=1) > most
+            most = np.where(better, reached.max(axis=1), most)
             chosen = np.where(better, first, chosen)
         pick[hard] = chosen
         return pick

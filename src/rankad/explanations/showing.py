@@ -55,8 +55,8 @@ class Explanations(list["Explanation"]):
         >>> from rankad import RankAD
         >>> rng = np.random.default_rng(0)
         >>> detector = RankAD().fit(rng.normal(size=(300, 3)))
-        >>> found = detector.explain([[0.1, 7.0, 0.2], [0.0, 0.1, 0.3]])
-        >>> found.to_frame(top=1).select("row", "alarm", "column", "value").rows()
+        >>> why = detector.explain([[0.1, 7.0, 0.2], [0.0, 0.1, 0.3]])
+        >>> why.to_frame(top=1).select("row", "alarm", "column", "value").rows()
         [(0, True, 1, 7.0), (1, False, 1, 0.1)]
         """
         if top is not None and (not is_count(top) or top < 1):

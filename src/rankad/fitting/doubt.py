@@ -14,15 +14,6 @@ from rankad.stages.ranks import auto_neighbors
 if TYPE_CHECKING:
     from rankad.stages.neighbors import Neighbors
 
-__all__ = [
-    "few_different",
-    "few_places",
-    "is_in_doubt",
-    "leave_out_copies",
-    "most_in_a_place",
-    "warn_of_split",
-]
-
 # Half of fewer rows would be too few to train on; of more, chance averages out.
 _FEW_ROWS, _MANY_ROWS = 100, 500
 # A split is better where few rows lie in fewer places than the first share of them, or where no more than the

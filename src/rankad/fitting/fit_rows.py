@@ -16,8 +16,6 @@ from rankad.fitting.plan import Plan
 from rankad.fitting.trimming import most_suspicious, suspects, suspicion
 from rankad.stages.copies import find_repeats
 
-__all__ = ["fit_rows"]
-
 
 def fit_rows(plan: Plan, rows: Floats, *, judging: bool) -> Fitted:
     """Fit a model; row numbers in the result count the rows passed in.

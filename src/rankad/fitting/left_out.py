@@ -1,6 +1,6 @@
 """What each part of the score says of training rows that it was made without.
 
-The left-out scores of a part are those of the same part made anew, units included, from the rows outside a
+The left-out scores of a part are those of the same part made again, units included, from the rows outside a
 fold.
 """
 
@@ -23,8 +23,6 @@ from rankad.scorers.kernel import KernelScorer
 from rankad.scorers.mixture import GaussianMixture, MixturePlan
 from rankad.scorers.nearfield import NearField, near_unit
 from rankad.stages.scaling import fit_scaling
-
-__all__ = ["KernelLeftOut", "LeftOut", "near_left_out"]
 
 # Units whose logarithms differ by no more than the first measure equally far; by more than the second, they
 # are of another size.

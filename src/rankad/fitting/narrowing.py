@@ -15,8 +15,6 @@ import numpy as np
 from rankad._base.arrays import Floats
 from rankad.stages.scaling import Scaling
 
-__all__ = ["Narrowed", "narrow_others", "narrowed", "shuffled_cells"]
-
 _COLUMNS = 4_096
 # Directions in which rows differ by no more than this share of the most are rounding.
 _ROUNDING = 1e-12
@@ -42,38 +40,38 @@ class Narrowed(NamedTuple):
 def narrowed(rows: Floats, scaling: Scaling) -> Narrowed:
     """Return rows in few columns, at the distances that they have once they are scaled."""
     n, d = rows.shape
-    found = Narrowed(rows, scaling, np.zeros(d), np.zeros((n, 0)))
+    view = Narrowed(rows, scaling, np.zeros(d), np.zeros((n, 0)))
     products = np.zeros((n, n))
     for columns in _parts(d):
-        scaled = found.placed(rows[:, columns], columns)
-        found.center[columns] = scaled.mean(axis=0)
-        scaled -= found.center[columns]
+        scaled = view.placed(rows[:, columns], columns)
+        view.center[columns] = scaled.mean(axis=0)
+        scaled -= view.center[columns]
         products += scaled @ scaled.T
     squares, directions = np.linalg.eigh(products)
     kept = squares > _ROUNDING * squares[-1]
     lengths, directions = np.sqrt(squares[kept]), directions[:, kept]
-    return found._replace(
+    return view._replace(
         rows=np.column_stack([directions * lengths, np.zeros(n)]), weights=directions / lengths
     )
 
 
 def narrow_others(
-    found: Sequence[Narrowed], rows: Floats, draw: Callable[[slice], Floats], n: int
+    views: Sequence[Narrowed], rows: Floats, draw: Callable[[slice], Floats], n: int
 ) -> list[Floats]:
     """Return n other rows in the few columns of each of several views of the same rows.
 
     ``draw(columns)`` returns a range of columns of the other rows.
     """
-    products = [np.zeros((n, len(rows))) for _ in found]
-    squares = [np.zeros(n) for _ in found]
+    products = [np.zeros((n, len(rows))) for _ in views]
+    squares = [np.zeros(n) for _ in views]
     for columns in _parts(rows.shape[1]):
         others = draw(columns)
-        for at, view in enumerate(found):
+        for at, view in enumerate(views):
             there = view.placed(others, columns)
             products[at] += there @ view.placed(rows[:, columns], columns).T
             squares[at] += np.einsum("ij,ij->i", there, there)
     placed = []
-    for view, product, squared in zip(found, products, squares, strict=True):
+    for view, product, squared in zip(views, products, squares, strict=True):
         along = product @ view.weights
         beside = np.sqrt(np.maximum(0.0, squared - np.einsum("ij,ij->i", along, along)))
         placed.append(np.column_stack([along, beside]))

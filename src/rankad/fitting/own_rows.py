@@ -14,8 +14,6 @@ from scipy.stats import rankdata
 from rankad._base.arrays import Floats, Ints
 from rankad.stages.calibration import Calibration
 
-__all__ = ["OwnScores", "own_p_values", "with_suspects"]
-
 
 class OwnScores(NamedTuple):
     """The scores of rows by models that had not seen them, and which rows calibrate."""

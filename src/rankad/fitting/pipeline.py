@@ -23,8 +23,6 @@ from rankad.scorers.nearfield import NearField, near_unit
 from rankad.stages.calibration import Calibration, Kind
 from rankad.stages.neighbors import Neighbors
 
-__all__ = ["Fitted", "fit_model"]
-
 # What two models say of the same row is equal only up to rounding: taken off, so that equal counts as equal.
 _EQUAL_WITHIN = 1e-6
 # Rows so many bandwidths apart have kernel values that differ by a ten-thousandth at most.
@@ -177,7 +175,7 @@ def _cross_fitted(
 ) -> tuple[Floats, str | None]:
     """Return the scores that training rows calibrate with, and why they cannot be trusted, if so.
 
-    Rows that a score cannot tell from others form a plateau, where left-out scores differ by next to nothing.
+    Rows that a score cannot tell from others form a plateau, where left-out scores hardly differ.
     The final plateau might lie below them all, and every new row on it would be an alarm. So a row that the
     kernel cannot tell from another, or on which the parts nearly agree, calibrates with no more than its own
     final score.

@@ -13,8 +13,6 @@ from rankad.fitting import sizes
 from rankad.stages.levels import resolve_cuts
 from rankad.stages.selection import PAPER_C, PAPER_MULTIPLES
 
-__all__ = ["AUTO_MULTIPLES", "AUTO_SCALINGS", "Bandwidth", "Plan", "resolve_bandwidths"]
-
 # What bandwidth="auto" tries, in multiples of D_K.
 AUTO_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 # What scaling="auto" tries.

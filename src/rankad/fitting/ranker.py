@@ -20,19 +20,11 @@ from rankad.fitting import sizes
 from rankad.scorers.kernel import KernelScorer
 from rankad.stages.kernels import KernelMap, choose_landmarks
 from rankad.stages.levels import quantize
-from rankad.stages.neighbors import (
-    Neighbors,
-    nearest_neighbors,
-    neighbors_among,
-    random_halves,
-    split_means,
-)
+from rankad.stages.neighbors import Neighbors, nearest_neighbors, neighbors_among, random_halves, split_means
 from rankad.stages.pairloss import PairLoss
 from rankad.stages.ranks import density_ranks, knn_statistic, resampled_ranks
 from rankad.stages.ranksvm import RankSVMSolution, solve_path
 from rankad.stages.scaling import fit_scaling
-
-__all__ = ["FittedRanker", "KnownNeighbors", "PreparedRows", "Recipe"]
 
 # How many random halvings the ranks are averaged over (the paper's section 6.1).
 N_HALVINGS = 20

@@ -26,8 +26,6 @@ from rankad.stages.selection import (
     uniform_box,
 )
 
-__all__ = ["Chosen", "choose"]
-
 # So many numbers of made-up rows are scaled at a time: all of them at once would be as much memory again.
 _AT_ONCE = 2**18
 

@@ -21,8 +21,6 @@ from rankad.stages.selection import folds
 if TYPE_CHECKING:
     from rankad.scorers.fusion import FusedScorer
 
-__all__ = ["DrawnRows", "FitTask", "RowSource"]
-
 T = TypeVar("T")
 
 

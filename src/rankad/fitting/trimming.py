@@ -11,8 +11,6 @@ from rankad._base.arrays import Floats, Ints
 from rankad.stages.neighbors import nearest_neighbors
 from rankad.stages.scaling import Scaling, fit_scaling
 
-__all__ = ["mean_distance", "most_suspicious", "suspects", "suspicion"]
-
 # Neighbours are looked for among so many rows.
 _MOST_REFERENCE = 2_000
 _BLOCK = 20_000

@@ -92,7 +92,7 @@ class ArrowReader(RecordBatchReader):
             # Runs of equal values and columns of nulls take no bytes until they are decoded.
             most = self._batch_bytes // (_LEAST_WIDTH * len(self.columns))
             long = _dictionaries(batch)
-            n_rows = max(1, min(most, self._batch_bytes * batch.num_rows // max(batch.nbytes, 1)))
+            n_rows = max(1, min(most, self._batch_bytes * batch.num_rows // max(_bytes(batch), 1)))
             first = min(skip, batch.num_rows)
             skip -= first
             for begin in range(first, batch.num_rows, n_rows):
@@ -110,6 +110,14 @@ class ArrowReader(RecordBatchReader):
             batch = batches.get_batch(i)
             self._share_read = (i + 1) / count
             yield batch
+
+
+def _bytes(batch: Any) -> int:
+    try:
+        return int(batch.nbytes)
+    except TypeError:
+        # pyarrow before 24 cannot tell how much of the buffers texts of type string_view take.
+        return int(batch.get_total_buffer_size())
 
 
 def small_parts(batch: Any, long: list[str], most: int) -> Iterator[Any]:

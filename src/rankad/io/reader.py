@@ -31,9 +31,8 @@ class TableReader(ABC):
     delimiter: str | None = None  # of CSV
     unit: str  # of the two below: "bytes" or "rows"
     total: int | None  # size of the table, None if unknown; `done` tells how much has been read
-    compressed: bool = (
-        False  # whether `position` counts other bytes than the file's: unpacked or recoded ones
-    )
+    # Whether `position` counts other bytes than the file's: unpacked or recoded ones.
+    compressed: bool = False
     rows: int = 0  # returned so far, including those before the start
     rows_before: int = 0  # before the last batch
     typed: bool = True  # whether columns have types; in CSV all cells are text

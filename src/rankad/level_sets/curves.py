@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from rankad._base.arrays import Floats
 from rankad.level_sets.proposal import Proposal
-
-__all__ = ["MassVolumeCurve", "mass_volume_curve"]
 
 
 class MassVolumeCurve(NamedTuple):
@@ -26,7 +25,8 @@ class MassVolumeCurve(NamedTuple):
     volume : ndarray of shape (k,)
         The volume of the set that holds each.
     error : ndarray of shape (k,)
-        Standard errors of `volume`.
+        Standard errors of `volume` as found by Monte Carlo. That the rows which tell the thresholds are a
+        sample, too, is not counted: with few rows it matters most at masses near 1 and in many columns.
     """
 
     mass: Floats
@@ -35,7 +35,7 @@ class MassVolumeCurve(NamedTuple):
 
     def area(self) -> float:
         """Return the area below the curve over its range of masses; the smaller, the better."""
-        return float(np.trapezoid(self.volume, self.mass))
+        return float(trapezoid(self.volume, self.mass))
 
     def excess_mass(self, levels: Floats) -> Floats:
         """Return the largest mass less ``level`` times volume, at each level; the larger, the better.
@@ -61,7 +61,7 @@ def mass_volume_curve(
     score : estimator or callable
         A fitted detector with `score_samples` (ours or scikit-learn's), or a function that scores rows.
         Higher is more normal.
-    X : array-like of shape (n, d)
+    X : array-like or data frame of shape (n, d)
         Normal rows that the detector was not fitted on; otherwise detectors that overfit look better.
     masses : array-like, optional
         Shares of the rows; by default 100 from 0.5 to 0.99, where alarms are.
@@ -83,9 +83,11 @@ def mass_volume_curve(
     >>> good.area() < bad.area()
     True
     """
-    rows = np.asarray(X, dtype=np.float64)
+    rows = np.ascontiguousarray(X, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < 2:
         raise ValueError(f"X must hold at least two rows of numbers, got shape {rows.shape}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("X must hold finite numbers; leave out rows with missing or infinite ones.")
     wanted = np.linspace(0.5, 0.99, 100) if masses is None else np.sort(np.asarray(masses, dtype=np.float64))
     if not wanted.size or wanted[0] <= 0 or wanted[-1] >= 1:
         raise ValueError("masses must be shares strictly between 0 and 1.")
@@ -93,11 +95,24 @@ def mass_volume_curve(
     proposal = Proposal.around(rows)
     points = proposal.sample(n_points, np.random.default_rng(random_state))
     weights = np.exp(-proposal.log_density(points))
-    thresholds = np.quantile(np.asarray(evaluate(rows)), 1 - wanted, method="lower")
-    scores = np.asarray(evaluate(points))
+    known, scores = (np.asarray(evaluate(_alike(part, X)), dtype=np.float64) for part in (rows, points))
+    if known.shape != (len(rows),) or np.isnan(known).any():
+        raise ValueError(
+            f"score must return one number for each row, as score_samples does; of {len(rows)} rows it "
+            f"returned shape {known.shape}{', with NaN' if np.isnan(known).any() else ''}."
+        )
+    thresholds = np.quantile(known, 1 - wanted, method="lower")
     order = np.argsort(-scores, kind="stable")
     n_inside = np.searchsorted(-scores[order], -thresholds, side="right")
     sums, squares = (np.r_[0.0, np.cumsum(values[order])][n_inside] for values in (weights, weights**2))
     volume = sums / n_points
     error = np.sqrt(np.maximum(squares / n_points - volume**2, 0.0) / n_points)
     return MassVolumeCurve(wanted, volume, error)
+
+
+def _alike(points: Floats, X: Any) -> Any:
+    """Return points with the names of columns that X has, which detectors fitted on such tables ask for."""
+    if not hasattr(X, "columns"):
+        return points
+    # pandas takes the names as columns, polars as a schema.
+    return type(X)(points, **{"columns" if hasattr(X, "iloc") else "schema": list(X.columns)})

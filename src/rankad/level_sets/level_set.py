@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,7 @@ import numpy as np
 from rankad._base.arrays import Bools, Floats
 from rankad._base.checks import check_unit, is_count
 from rankad.level_sets.proposal import Proposal
-
-__all__ = ["LevelSet", "Volume", "kept_rows"]
+from rankad.stages.calibration import Calibration
 
 # Rows per step of Monte Carlo, and steps at most.
 _BATCH, _MOST_BATCHES = 20_000, 50
@@ -48,7 +47,8 @@ class LevelSet:
     sets of one detector are nested: that of a larger alpha is a part of that of a smaller one.
 
     Make one with ``detector.level_set(alpha)``, of a `RankAD`, `KLPE` or `EpsilonLPE` fitted on columns that
-    are continuous. Sets at alphas below ``1 / (n + 1)``, n calibration rows, are the whole space.
+    are continuous, or of any other score with `of_score`. Sets at alphas below ``1 / (n + 1)``, n calibration
+    rows, are the whole space.
 
     Parameters
     ----------
@@ -79,6 +79,12 @@ class LevelSet:
     ((3, 2), (50, 2))
     >>> len(normal.boundary()), normal.grid(20)[2].shape
     (1, (20, 20))
+
+    Of a score that is known, here a disc of radius 1:
+
+    >>> disc = LevelSet.of_score(lambda x: -(x**2).sum(axis=1), rows, threshold=-1.0)
+    >>> 0.95 < disc.volume().volume / np.pi < 1.05
+    True
     """
 
     def __init__(self, detector: Any, alpha: float, rows: Floats) -> None:
@@ -86,18 +92,55 @@ class LevelSet:
         self.rows = np.asarray(rows, dtype=np.float64)
         self.threshold: float = detector.calibration_.threshold(self.alpha)
 
+    @classmethod
+    def of_score(
+        cls,
+        score: Callable[[Any], Any] | Any,
+        rows: Any,
+        alpha: float = 0.05,
+        *,
+        threshold: float | None = None,
+    ) -> LevelSet:
+        """Return a level set of any score: of another detector, or of a density that is known.
+
+        Parameters
+        ----------
+        score : estimator or callable
+            A fitted detector with `score_samples` (ours or scikit-learn's), or a function that scores rows.
+            Higher is more normal.
+        rows : array-like of shape (n, d)
+            Normal rows that the score was not fitted on.
+        alpha : float
+            The share of normal rows that is to be outside; the rows tell the threshold.
+        threshold : float, optional
+            The least score in the set, where it is known; alpha is not used then.
+        """
+        known = np.asarray(rows, dtype=np.float64)
+        if known.ndim != 2 or len(known) < 2:
+            raise ValueError(f"rows must hold at least two rows of numbers, got shape {known.shape}.")
+        if not np.isfinite(known).all():
+            raise ValueError("rows must hold finite numbers; leave out rows with missing or infinite ones.")
+        if threshold is not None and not math.isfinite(threshold):
+            raise ValueError(f"threshold must be None or a finite number, got {threshold!r}.")
+        scored = _Scored(score, known)
+        made = cls(scored, alpha, known)
+        if threshold is not None:
+            made.threshold = float(threshold)
+            made.alpha = float((scored.calibration_.scores < threshold).mean())
+        return made
+
     @property
     def is_bounded(self) -> bool:
         """Whether alarms are possible at alpha; otherwise the set is the whole space."""
         return self.threshold > -math.inf
 
     def contains(self, X: Any) -> Bools:
-        """Return True for rows in the set: those that are no alarm at alpha."""
+        """Return True for rows in the set: those that are not alarms at alpha."""
         return np.asarray(self.detector.score_samples(X) >= self.threshold)
 
     def is_within(self, other: LevelSet) -> bool:
         """Tell whether this set is a part of another one of the same detector."""
-        if not isinstance(other, LevelSet) or other.detector is not self.detector:
+        if not isinstance(other, LevelSet) or _source(other.detector) is not _source(self.detector):
             raise ValueError(
                 f"other must be a level set of the same detector, got {other!r}; sets of other detectors "
                 f"need not be nested."
@@ -145,7 +188,7 @@ class LevelSet:
         while n < most:
             size = min(_BATCH, most - n)
             points = proposal.sample(size, rng)
-            inside = self.contains(points)
+            inside = self._holds(points)
             logs = np.r_[logs, -proposal.log_density(points[inside])]
             n += size
             found = _mean_of_weights(logs, n)
@@ -167,24 +210,37 @@ class LevelSet:
     def sample(self, n: int, *, random_state: int | np.random.Generator | None = 0) -> Floats:
         """Draw points that are spread evenly over the set.
 
-        By sampling importance resampling: approximate, and points may repeat where the set is hard to hit.
+        Points are drawn as for `volume`, and each in the set is kept with a probability inverse to its
+        density there.
 
         Returns
         -------
         ndarray of shape (n, d)
+
+        Raises
+        ------
+        ValueError
+            Where a million points drawn are not enough for n.
         """
         if not is_count(n) or n < 1:
             raise ValueError(f"n must be an integer >= 1, got {n!r}.")
         self._check_bounded("points")
         rng, proposal = np.random.default_rng(random_state), Proposal.around(self._members())
-        points = proposal.sample(max(20 * n, 2_000), rng)
-        points = points[self.contains(points)]
-        logs = -proposal.log_density(points)
-        # Gumbel keys: draws without replacement in proportion to the weights.
-        keys = logs + rng.gumbel(size=logs.size)
-        if keys.size < n:
-            raise ValueError(f"Only {keys.size} points drawn lie in the set; ask for fewer than n={n}.")
-        return np.asarray(points[np.argsort(-keys)[:n]])
+        found, logs, lots = np.empty((0, self.rows.shape[1])), np.empty(0), np.empty(0)
+        for _ in range(_MOST_BATCHES):
+            points = proposal.sample(_BATCH, rng)
+            points = points[self._holds(points)]
+            found = np.concatenate([found, points])
+            logs = np.r_[logs, -proposal.log_density(points)]
+            lots = np.r_[lots, np.log(rng.random(len(points)))]
+            # The largest weight so far stands for the largest there is.
+            kept = np.flatnonzero(lots <= logs - logs.max(initial=-math.inf))
+            if kept.size >= n:
+                return np.asarray(found[kept[:n]])
+        raise ValueError(
+            f"Only {kept.size} points spread evenly over the set were found among {_BATCH * _MOST_BATCHES:,} "
+            f"drawn. Ask for no more than that; got n={n}."
+        )
 
     def project(
         self, columns: tuple[int, int], *, n: int = 2_000, random_state: int | np.random.Generator | None = 0
@@ -245,19 +301,28 @@ class LevelSet:
             low, high = low - margin, high + margin
             xs, ys = (np.linspace(low[at], high[at], n_grid) for at in (0, 1))
             points = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-            scores = np.asarray(self.detector.score_samples(points)).reshape(n_grid, n_grid)
+            scores = self._scores(points).reshape(n_grid, n_grid)
             edge = np.r_[scores[0], scores[-1], scores[:, 0], scores[:, -1]]
             if (edge < self.threshold).all():
                 break
         return xs, ys, scores
 
     def __repr__(self) -> str:
-        return f"<LevelSet of {type(self.detector).__name__} at alpha={self.alpha:g}>"
+        return f"<LevelSet of {type(_source(self.detector)).__name__} at alpha={self.alpha:g}>"
 
     def _members(self) -> Floats:
         """Return the normal rows in the set, or all of them where too few are."""
-        inside = self.rows[self.contains(self.rows)]
+        inside = self.rows[self._holds(self.rows)]
         return inside if len(inside) > 2 * self.rows.shape[1] else self.rows
+
+    def _holds(self, points: Floats) -> Bools:
+        """Return the same as `contains` for points made here."""
+        return np.asarray(self._scores(points) >= self.threshold)
+
+    def _scores(self, points: Floats) -> Floats:
+        """Score points made here: they have no names, which `score_samples` asks for if it knows some."""
+        named = hasattr(self.detector, "feature_names_in_")
+        return np.asarray((self.detector._score if named else self.detector.score_samples)(points))
 
     def _check_bounded(self, what: str) -> None:
         if not self.is_bounded:
@@ -268,12 +333,31 @@ class LevelSet:
             )
 
 
+class _Scored:
+    """A score, as a detector that was calibrated with rows."""
+
+    def __init__(self, score: Any, rows: Floats) -> None:
+        self.score = score
+        self.score_samples = score.score_samples if hasattr(score, "score_samples") else score
+        scores = np.asarray(self.score_samples(rows), dtype=np.float64)
+        if scores.shape != (len(rows),):
+            raise ValueError(
+                f"score must return one number for each row, as score_samples does; of {len(rows)} rows it "
+                f"returned shape {scores.shape}."
+            )
+        self.calibration_ = Calibration.from_scores(scores, "split")
+
+
+def _source(detector: Any) -> Any:
+    return detector.score if isinstance(detector, _Scored) else detector
+
+
 def kept_rows(detector: Any) -> Floats:
     """Return the normal rows that a detector keeps, in the units of its columns."""
     if hasattr(detector, "encoder_"):
         raise ValueError(
-            "A level set has a volume where all columns are continuous numbers: fit a RankAD on these "
-            "columns, in the place of a TableDetector."
+            "A level set needs continuous numbers in all columns, so that a TableDetector has none. Fit a "
+            "RankAD on the columns of numbers, and ask that for its level set."
         )
     rows = getattr(detector, "nominal_rows_", None)
     if rows is None and hasattr(detector, "reference_"):

@@ -60,7 +60,7 @@ class ModelFileError(ValueError):
     ...         load(file.name)
     ...     except ModelFileError as error:
     ...         print(error.reason)
-    it is cut short, damaged, or something else (...)
+    it is cut short, damaged, or something else than detector.save and rankad fit write (...)
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -73,10 +73,7 @@ class ModelFileError(ValueError):
 
 
 def save(
-    detector: RankAD | KLPE | EpsilonLPE | TableDetector,
-    path: str | os.PathLike[str],
-    *,
-    rows: bool = True,
+    detector: RankAD | KLPE | EpsilonLPE | TableDetector, path: str | os.PathLike[str], *, rows: bool = True
 ) -> None:
     """Save a fitted detector to one file.
 
@@ -221,6 +218,10 @@ def _named(path: str | os.PathLike[str]) -> Iterator[str]:
     name = os.fsdecode(path)
     try:
         yield name
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"there is no model file {name}; detector.save(path) and rankad fit make one"
+        ) from None
     except Flaw as flaw:
         # In one line, whatever texts of the file it quotes.
         reason = textwrap.shorten(str(flaw).rstrip("."), _LONGEST_REASON, placeholder=" [...]")

@@ -111,7 +111,7 @@ def card_from(contents: Contents) -> ModelCard:
         detector=inner,
         schema=header.count("schema", 1),
         alpha=parameters.number("alpha"),
-        parameters=parameters.found,
+        parameters=parameters.values,
         notes=header.texts("notes"),
         columns=names,
         n_columns=fitted.count("n_columns", 1),
@@ -133,7 +133,7 @@ def card_from(contents: Contents) -> ModelCard:
         holds_rows=told.has("nominal_rows" if is_rankad else "reference"),
         training_sha256=fitted.digest("training_sha256"),
         saved=_date(origin),
-        versions={name: versions.text(name) for name in versions.found},
+        versions={name: versions.text(name) for name in versions.values},
         sha256=contents.sha256,
         n_bytes=contents.n_bytes,
     )
@@ -143,7 +143,7 @@ def encoder_from(table: Fields) -> TableEncoder:
     """Return the encoder of a `TableDetector`, or raise a `Flaw`."""
     from rankad.tables import TableEncoder
 
-    stored = table.fields("encoder").found
+    stored = table.fields("encoder").values
     try:
         return TableEncoder.from_dict(stored)
     except ValueError as error:
@@ -160,10 +160,10 @@ def _length(told: Fields, name: str) -> int:
 def _date(origin: Fields) -> datetime:
     saved = origin.text("saved")
     try:
-        found = datetime.fromisoformat(saved)
+        written = datetime.fromisoformat(saved)
         # Late on the last day of the year 9999, another time zone has no date.
-        in_utc = found.astimezone(UTC)
+        in_utc = written.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise Flaw("it has no date that can be read") from error
-    require(found.tzinfo is not None, "it has a date without a time zone")
+    require(written.tzinfo is not None, "it has a date without a time zone")
     return in_utc

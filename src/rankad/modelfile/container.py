@@ -67,9 +67,9 @@ def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
         with safe_open(path, framework="np") as file:
             header, sha256 = _header(file.metadata())
             told, arrays = header.fields("arrays"), {}
-            if set(told.found) != set(file.keys()):
+            if set(told.values) != set(file.keys()):
                 raise Flaw("its arrays are not those that its header lists")
-            for name in sorted(told.found):
+            for name in sorted(told.values):
                 # Of damage to kinds and shapes a digest of the numbers would know nothing.
                 each, here = told.fields(name), file.get_slice(name)
                 kind = each.text("dtype", tuple(_KINDS))
@@ -86,7 +86,10 @@ def unpack(path: str, wanted: Callable[[str], bool]) -> Contents:
         said = str(error).removeprefix("Error while deserializing header: ")
         said = said if len(said) <= 120 else said[:120] + "..."
         # safetensors' own words, such as "header too large", come last.
-        raise Flaw(f"it is cut short, damaged, or something else (safetensors: {said})") from error
+        raise Flaw(
+            f"it is cut short, damaged, or something else than detector.save and rankad fit write "
+            f"(safetensors: {said})"
+        ) from error
     except MemoryError as error:
         raise Flaw(f"its {held.st_size:,} bytes do not fit the memory") from error
     return Contents(header, arrays, sha256, held.st_size)

@@ -62,15 +62,15 @@ def _number(digits: str) -> float:
 class Fields:
     """A JSON object, whose fields are asked for by name and kind; anything else is a `Flaw`."""
 
-    def __init__(self, name: str, found: Any) -> None:
-        if not isinstance(found, dict):
+    def __init__(self, name: str, values: Any) -> None:
+        if not isinstance(values, dict):
             raise Flaw(f"its {name} should be an object")
-        self.name, self.found = name, found
+        self.name, self.values = name, values
 
     def _get(self, field: str, kinds: type | tuple[type, ...], wanted: str) -> Any:
-        if field not in self.found:
+        if field not in self.values:
             raise Flaw(f"its {self.name} lacks {field!r}")
-        value = self.found[field]
+        value = self.values[field]
         # To Python, True is an integer.
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
             raise Flaw(f"its {self.name} should have {wanted} in {field!r}")
@@ -78,7 +78,7 @@ class Fields:
 
     def has(self, field: str) -> bool:
         """Tell whether a field is there and is not null."""
-        return self.found.get(field) is not None
+        return self.values.get(field) is not None
 
     def fields(self, field: str) -> Fields:
         """Return an object in this one."""
@@ -146,8 +146,8 @@ class Arrays:
     rankad.modelfile.fields.Flaw: its array 'high' has shape (2,) where (3,) is needed
     """
 
-    def __init__(self, found: Mapping[str, NDArray[Any]]) -> None:
-        self._left = dict(found)
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._left = dict(arrays)
         self.sizes: dict[str, int] = {}
 
     def has(self, name: str) -> bool:

@@ -121,7 +121,7 @@ def detector_from(
 
 def _unfitted(kind: str, parameters: Fields) -> RankAD | KLPE | EpsilonLPE:
     given = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in parameters.found.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in parameters.values.items()
     }
     known = DETECTORS[kind]().get_params()
     wrong = ", ".join(sorted(set(given) ^ set(known)))[:200]

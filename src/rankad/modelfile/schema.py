@@ -15,7 +15,7 @@ from rankad.modelfile.fields import Arrays, Fields, require
 from rankad.modelfile.layout import Array, Part, Scalar
 from rankad.stages.ranks import neighbors_needed
 
-# The version of the layout. A file of another one is refused, lest it be misread.
+# The version of the layout. Files of other versions are refused.
 SCHEMA = 2
 CALIBRATIONS = {
     "RankAD": ("split", "cross-fit", "in-sample"),

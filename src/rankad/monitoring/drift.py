@@ -26,8 +26,6 @@ from rankad._base.checks import check_unit, is_count
 from rankad.certificates.discoveries import checked_p_values
 from rankad.stages.calibration import worth_of
 
-__all__ = ["DriftAlarm", "DriftMonitor"]
-
 # Strengths of the bets: the first finds a few very small p-values, the last many that are a little too small.
 _STRENGTHS = np.array([0.2, 0.5, 0.7, 0.85])
 # Ranks among the calibration rows are counted one by one up to this one, then within this factor.

@@ -12,8 +12,6 @@ from rankad._base.arrays import Bools
 from rankad._base.checks import check_choice, check_unit, is_count
 from rankad.certificates.discoveries import checked_p_values
 
-__all__ = ["OnlineAlarms"]
-
 _METHODS = ("lond", "lond-dependent", "batch")
 
 
@@ -61,10 +59,7 @@ class OnlineAlarms:
     """
 
     def __init__(
-        self,
-        q: float,
-        n_calibration: int,
-        method: Literal["lond", "lond-dependent", "batch"] = "lond",
+        self, q: float, n_calibration: int, method: Literal["lond", "lond-dependent", "batch"] = "lond"
     ) -> None:
         check_choice("method", method, _METHODS)
         if not is_count(n_calibration) or n_calibration < 1:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
 from rankad._base.wording import count, counted, difference, isolated, percent, plain, shown
 from rankad.alarms.chance import PValueSummary
+from rankad.certificates.certificate import RateRange
 from rankad.report.timeline import Span, Timeline, written
 from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import n_attainable
@@ -148,6 +149,53 @@ def _when_words(line: Timeline, span: Span) -> str:
     return f"{where}: {counted(span.n_alarms, 'alarm')} among {counted(span.n_rows, 'row')}"
 
 
+def promise_band(promised: Sequence[RateRange], obtained: Sequence[Obtained]) -> Markup:
+    """Draw which rates are promised, as a band, and which were obtained, as dots with their intervals.
+
+    Both scales are logarithmic.
+    """
+    rates = [each.alpha for each in promised]
+    floor, high, base = rates[0] / 10, 190.0, 200.0
+
+    def x(rate: float) -> float:
+        return _LEFT + math.log(rate / rates[0]) / math.log(rates[-1] / rates[0]) * (100 - _LEFT)
+
+    def y(share: float) -> float:
+        return base - math.log(max(share, floor) / floor) / math.log(1 / floor) * high
+
+    decades = [10.0**at for at in range(-6, 1)]
+    parts = []
+    for share in (each for each in decades if each >= floor * 0.999):
+        parts.append(_line(_LEFT, y(share), 100, y(share), "rule"))
+        parts.append(_text(_LEFT - 1.2, y(share) + 4, percent(share), "end"))
+    for at, (each, following) in enumerate(pairwise(promised)):
+        # A hair wider than the step, so that no seam is seen.
+        more = 0.08 if at < len(promised) - 2 else 0.0
+        wide = x(following.alpha) - x(each.alpha) + more
+        top, bottom = y(each.high), y(each.low)
+        words = f"{percent(each.alpha)} asked for: {percent(each.low)} to {percent(each.high)} promised"
+        parts.append(_group(words, _rect(x(each.alpha), top, wide, bottom - top, "nominal")))
+    parts.append(_line(x(rates[0]), y(rates[0]), x(rates[-1]), y(rates[-1]), "even"))
+    for alpha, share, low, up in obtained:
+        words = f"{percent(alpha)} asked for: {percent(share)} obtained, {percent(low)} to {percent(up)}"
+        interval = _line(x(alpha), y(low), x(alpha), y(up), "whisker")
+        dot = {"cx": f"{x(alpha):.2f}%", "cy": f"{y(share):.1f}", "r": 4.5, "class": "alarm"}
+        parts.append(_group(words, interval, _element("circle", dot)))
+    for rate in [rates[0], *(each for each in decades if 1.5 * rates[0] < each < 0.3), rates[-1]]:
+        anchor = "start" if rate == rates[0] else "end" if rate == rates[-1] else "middle"
+        parts.append(_text(x(rate), base + 17, percent(rate), anchor))
+    return _svg(parts, base + 22, "Shares of alarms promised and obtained, by the rate asked for", "promised")
+
+
+class Obtained(NamedTuple):
+    """The share of alarms among the rows scored, and the interval it allows."""
+
+    alpha: float
+    share: float
+    low: float
+    high: float
+
+
 def gain_bar(share: float, words: str) -> Markup:
     """Draw how much one column weighs among the reasons of an alarm, from 0 to 1."""
     width = 100 * min(max(share, 0.0), 1.0)
@@ -246,7 +294,7 @@ def _as_float(value: Any) -> float | None:
 
 
 def _round_up(share: float) -> float:
-    """Return a round share that is no less."""
+    """Return a round share that is at least as large."""
     return next((each for each in (0.02, 0.04, 0.06, 0.1, 0.2, 0.4, 0.6, 0.8) if each >= share), 1.0)
 
 

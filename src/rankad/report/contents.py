@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankad.alarms.chance import Chance, PValueSummary
+from rankad.certificates.certificate import RateRange
 from rankad.report.timeline import Timeline
 from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import FalseAlarmBound, worth_of
@@ -48,6 +49,8 @@ class ModelFacts:
     selection: SelectionTable | None = None  # all that was tried
     encoding: Sequence[str] = ()  # how each column is encoded, one line each
     fingerprint: str = ""  # of the rows it was fitted on
+    # Between which shares of normal rows raise an alarm, 19 times in 20: at rates from small to large
+    promised: Sequence[RateRange] = ()
 
     @property
     def chance(self) -> Chance:

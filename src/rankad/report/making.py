@@ -23,6 +23,7 @@ from rankad._base.checks import check_unit, is_count
 from rankad._base.files import check_output, is_stream, naming, replacing
 from rankad._base.rows import validate_rows
 from rankad._base.wording import counted
+from rankad.certificates.certificate import RateRange
 from rankad.detectors.table import TableDetector
 from rankad.modelfile.card import provenance
 from rankad.modelfile.container import digest
@@ -39,6 +40,8 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
 
+# The rates whose promises are drawn, and how often one may fail.
+_LEAST_RATE, _N_RATES, _DELTA = 0.001, 60, 0.05
 # A page in a notebook, in pixels.
 _HEIGHT = 900
 
@@ -106,7 +109,7 @@ def report_on(
     data = gathered(
         [batch] if len(scores) else [],
         table,
-        _facts(table, type(detector).__name__, rate),
+        facts_of(table, type(detector).__name__, rate),
         title=title or "Anomalies",
         rate=rate,
         top=top,
@@ -244,7 +247,8 @@ def _as_table(detector: Any, X: Any) -> tuple[TableDetector, pl.DataFrame]:
     return for_table(detector, names), pl.DataFrame(dict(zip(names, rows.T, strict=True)))
 
 
-def _facts(detector: TableDetector, name: str, rate: float) -> ModelFacts:
+def facts_of(detector: TableDetector, name: str, rate: float) -> ModelFacts:
+    """Return what the reader should know of a detector with this name, at this false-alarm rate."""
     inner: Any = detector.detector_
     rows = getattr(inner, "nominal_rows_", getattr(inner, "reference_", None))
     return ModelFacts(
@@ -256,6 +260,18 @@ def _facts(detector: TableDetector, name: str, rate: float) -> ModelFacts:
         versions=dict(sorted(provenance()["versions"].items())),
         parameters=parameters_of(inner)[0],
         selection=getattr(inner, "selection_", None),
-        encoding=[line.replace("nominal", "normal") for line in detector.encoder_.describe()],
+        encoding=detector.encoder_.describe(),
         fingerprint="" if rows is None else digest(rows),
+        promised=promised_rates(detector),
     )
+
+
+def promised_rates(detector: CalibratedDetector) -> list[RateRange]:
+    """Return between which shares of normal rows raise an alarm, at rates from 0.1 % or the least to 50 %."""
+    if not detector.calibration_.worth:
+        return []
+    certificate = detector.certificate(_DELTA)
+    least = max(certificate.smallest_alpha, _LEAST_RATE)
+    rates = np.geomspace(least, 0.5, _N_RATES).tolist() if least < 0.5 else []
+    # Rounding must not leave the first one below what is possible.
+    return [certificate.range(max(rate, least)) for rate in rates]

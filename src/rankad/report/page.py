@@ -10,24 +10,32 @@ from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
+from scipy.special import betaincinv
 
 from rankad._base.wording import count, counted, isolated, percent, plain, probability, ratio, shown
 from rankad.alarms.verdict import Verdict, judge
 from rankad.report.alarms import alarm_card, in_words
-from rankad.report.charts import category_bars, column_histogram, p_value_histogram, timeline_bars
+from rankad.report.charts import (
+    Obtained,
+    category_bars,
+    column_histogram,
+    p_value_histogram,
+    promise_band,
+    timeline_bars,
+)
 from rankad.report.contents import ModelFacts, ReportData
 from rankad.report.verdicts import Pen, spoken
 from rankad.report.views import CategoryView, NumericView
 from rankad.stages.calibration import FalseAlarmBound, n_attainable
 from rankad.tables.judging import TableVerdict
 
-__all__ = ["promised", "render"]
-
 # Nobody looks at more charts, and they make the page slow.
 _MOST_COLUMNS = 48
 _OPEN_AT_FIRST = 3
 # With fewer bars there is nothing to see.
 _FEWEST_BARS = 4
+# Rates that are drawn beside those that alarms are counted at.
+_DOTS = (0.2, 0.5)
 _PAGE = Pen(shown, percent)
 
 
@@ -58,6 +66,7 @@ def render(data: ReportData) -> str:
         columns=_columns(data, cards),
         n_columns_left_out=max(len(data.columns) - _MOST_COLUMNS, 0),
         promise=promised(data.model.bound),
+        promise_chart=_promise_chart(data),
         theorem=in_words(data.model.bound.theorem),
         expected_false=plain(round((data.fdr or 0.0) * data.n_alarms, 1), 3),
         trials=_trials(data.model),
@@ -233,6 +242,21 @@ def _among(n: int, n_alarms: int) -> str:
     return (
         f"{'none' if n_alarms == 0 else count(n_alarms)} of them {'an alarm' if n_alarms == 1 else 'alarms'}"
     )
+
+
+def _promise_chart(data: ReportData) -> Markup | None:
+    """Draw the rates promised and those obtained; None where there is nothing to draw."""
+    known, n = data.model.promised, data.p_values.n_rows
+    if len(known) < 2 or not n:
+        return None
+    obtained = []
+    for alpha, n_alarms in sorted(set(data.p_values.cumulative)):
+        if known[0].alpha <= alpha <= known[-1].alpha and (alpha in data.p_values.levels or alpha in _DOTS):
+            # Clopper and Pearson.
+            low = float(betaincinv(n_alarms, n - n_alarms + 1, 0.025)) if n_alarms else 0.0
+            high = float(betaincinv(n_alarms + 1, n - n_alarms, 0.975)) if n_alarms < n else 1.0
+            obtained.append(Obtained(alpha, n_alarms / n, low, high))
+    return promise_band(known, obtained)
 
 
 def promised(bound: FalseAlarmBound) -> str:

@@ -12,25 +12,16 @@ import numpy as np
 
 from rankad._base.arrays import Floats
 
-__all__ = ["ColumnRanges"]
-
 # Up to so many units outside the range of nominal rows, the kernel alone counts.
 _REACH = 4.0
 
 
 class ColumnRanges(NamedTuple):
-    """The range of nominal rows in each column, and a unit for how far outside a row lies.
-
-    Attributes
-    ----------
-    low, high : ndarray of shape (d,)
-    unit : ndarray of shape (d,)
-        The standard deviation; infinite for a constant column, which is left to the kernel.
-    """
+    """The range of nominal rows in each column, and a unit for how far outside a row lies."""
 
     low: Floats
     high: Floats
-    unit: Floats
+    unit: Floats  # the standard deviation; infinite for a constant column, which is left to the kernel
 
     @classmethod
     def of(cls, rows: Floats) -> ColumnRanges:

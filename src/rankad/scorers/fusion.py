@@ -17,8 +17,6 @@ from rankad.scorers.kernel import KernelScorer
 from rankad.scorers.mixture import GaussianMixture
 from rankad.scorers.nearfield import NearField
 
-__all__ = ["FusedScorer", "Units", "fuse", "units_of"]
-
 # So many units below the middle, scores go on as logarithms: no part is to outvote the others by being
 # measured in small units, and yet far rows keep their order.
 _REACH = 4.0
@@ -32,18 +30,10 @@ _FEW, _BLOCK = 4_096, 2**16
 
 
 class Units(NamedTuple):
-    """What the scores of parts are measured in.
+    """What the scores of parts are measured in, both of shape (p,)."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (p,)
-        The median score.
-    spreads : ndarray of shape (p,)
-        The standard deviation, with the outermost twentieths drawn in; zero for a part that tells no rows
-        apart.
-    """
-
-    centers: Floats
+    centers: Floats  # median scores
+    # Standard deviations, with the outermost twentieths drawn in; zero for a part that tells no rows apart.
     spreads: Floats
 
 
@@ -86,23 +76,12 @@ def fuse(parts: Floats, units: Units) -> Floats:
 
 @dataclass(frozen=True)
 class FusedScorer:
-    """The scorer of a fitted `RankAD`: the kernel's, or the soft minimum of that and of other parts.
+    """The scorer of a fitted `RankAD`: the kernel's, or the soft minimum of that and of other parts."""
 
-    Attributes
-    ----------
-    kernel : KernelScorer
-        What RankSVM has learned.
-    near : NearField or None
-        How near the nearest nominal rows are.
-    mixture : GaussianMixture or None
-        How likely the row is, by the shape of nominal rows about it.
-    units : Units or None
-        Of the parts there are, in this order; None where the kernel is alone, whose score is then the score.
-    """
-
-    kernel: KernelScorer
-    near: NearField | None = None
-    mixture: GaussianMixture | None = None
+    kernel: KernelScorer  # what RankSVM has learned
+    near: NearField | None = None  # how near the nearest nominal rows are
+    mixture: GaussianMixture | None = None  # how likely the row is, by the shape of nominal rows about it
+    # Of the parts there are, in this order; None where the kernel is alone, whose score is then the score.
     units: Units | None = None
 
     @property
@@ -136,9 +115,9 @@ class FusedScorer:
         """Return what each part says of rows, of shape (p, n)."""
         # A copy where rows cannot be written to: else all would be compiled once more.
         rows = np.require(rows, np.float64, ["C", "W"])
-        found = np.empty((self.n_parts, len(rows)))
-        found[0] = self.kernel.score(rows)
+        scores = np.empty((self.n_parts, len(rows)))
+        scores[0] = self.kernel.score(rows)
         others = [part for part in (self.near, self.mixture) if part is not None]
         for at, part in enumerate(others, 1):
-            found[at] = part.score(rows)
-        return found
+            scores[at] = part.score(rows)
+        return scores

@@ -14,8 +14,6 @@ from rankad._base.threads import cached_property, in_blocks
 from rankad._loops.kernel import NEAREST, UNIT, kernel_scores
 from rankad._loops.vectors import in_groups
 
-__all__ = ["FAR_REACH", "KernelScorer"]
-
 # Beyond this many bandwidths from every landmark the kernel is below 2e-7: the far field.
 FAR_REACH = 4.0
 # Float32 is accurate enough where rounding moves scores by at most this share of the standard deviation of
@@ -141,29 +139,14 @@ class KernelScorer:
 
 
 class _Layout(NamedTuple):
-    """A scorer as `kernel_scores` reads it.
+    """A scorer as `kernel_scores` reads it."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (d,)
-        The median landmark. Without a common offset, scaling before subtracting loses no digits.
-    scale : ndarray of shape (d,)
-        One over `UNIT` bandwidths.
-    landmarks : ndarray of shape (groups, d, lanes)
-        Those with a nonzero coefficient.
-    coefficients : ndarray of shape (groups * lanes,)
-    unweighted : ndarray of shape (groups, d, lanes)
-        The landmarks with a coefficient of zero: only the far field depends on them.
-    n_nearest : int
-        How many distances to landmarks are averaged.
-    """
-
-    center: Floats
-    scale: Floats
-    landmarks: NDArray[Any]
+    center: Floats  # the median landmark: without a common offset, scaling first loses no digits
+    scale: Floats  # one over `UNIT` bandwidths
+    landmarks: NDArray[Any]  # those with a nonzero coefficient, of shape (groups, d, lanes)
     coefficients: NDArray[Any]
-    unweighted: NDArray[Any]
-    n_nearest: int
+    unweighted: NDArray[Any]  # the others, which only the far field depends on
+    n_nearest: int  # how many distances to landmarks are averaged
 
 
 def _middle(rows: Floats) -> Floats:

@@ -19,8 +19,6 @@ from rankad.stages.kernels import choose_landmarks
 from rankad.stages.neighbors import nearest_neighbors
 from rankad.stages.scaling import Scaling, fit_scaling
 
-__all__ = ["GaussianMixture", "MixturePlan", "fit_mixture"]
-
 # Steps of expectation and maximization after the first covariances. Few, so that every fold can take them.
 _STEPS = 3
 # Added to every variance, in units of the standardized columns.
@@ -41,18 +39,10 @@ _AT_ONCE = 2**21
 
 @dataclass(frozen=True)
 class GaussianMixture:
-    """The logarithm of ``sum_k exp(c_k - |F_k (x - m_k)|^2 / 2)``: of a density, or of a multiple of one.
+    """The logarithm of ``sum_k exp(c_k - |F_k (x - m_k)|^2 / 2)``: of a density, or of a multiple of one."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (K, d)
-    factors : ndarray of shape (K, d, d)
-        Lower triangular; ``F' F`` is the inverse of a covariance.
-    constants : ndarray of shape (K,)
-    """
-
-    means: Floats
-    factors: Floats
+    means: Floats  # of shape (K, d)
+    factors: Floats  # of shape (K, d, d), lower triangular; F' F is the inverse of a covariance
     constants: Floats
 
     def score(self, rows: Floats) -> Floats:
@@ -62,10 +52,10 @@ class GaussianMixture:
         """
         from rankad._loops.likelihood import log_likelihoods
 
-        found = np.empty(len(rows))
+        logs = np.empty(len(rows))
         with np.errstate(over="ignore"):
-            log_likelihoods(rows, *self._layout, self.constants, found)
-        return found
+            log_likelihoods(rows, *self._layout, self.constants, logs)
+        return logs
 
     @cached_property
     def _layout(self) -> _Layout:
@@ -84,9 +74,7 @@ class GaussianMixture:
     def in_units(self, center: Floats, scale: Floats) -> GaussianMixture:
         """Return the mixture of rows ``center + scale * x``, where this one is of rows x."""
         return GaussianMixture(
-            center + scale * self.means,
-            self.factors / scale,
-            self.constants - np.log(scale).sum(),
+            center + scale * self.means, self.factors / scale, self.constants - np.log(scale).sum()
         )
 
     def relative_to(self, rows: Floats) -> GaussianMixture:
@@ -112,12 +100,7 @@ def fit_mixture(rows: Floats, owners: Ints) -> GaussianMixture:
     one of few rows has a shape. To each variance 0.0001 is added. A column that does not vary has the
     variance one: its unit says how far is far there.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        On standardized columns.
-    owners : ndarray of int, shape (n,)
-        The cell of every row, counted from zero.
+    Rows are on standardized columns; `owners` are their cells, counted from zero.
 
     Examples
     --------
@@ -172,14 +155,14 @@ def _terms(rows: Floats, mixture: GaussianMixture) -> Floats:
     n_all, d = mixture.means.shape
     side_by_side = mixture.factors.transpose(2, 0, 1).reshape(d, -1)
     places = np.einsum("kij,kj->ki", mixture.factors, mixture.means).ravel()
-    found = np.empty((len(rows), n_all))
+    terms = np.empty((len(rows), n_all))
     step = max(1, _AT_ONCE // (n_all * d))
     for begin in range(0, len(rows), step):
         gaps = rows[begin : begin + step] @ side_by_side
         gaps -= places
         gaps *= gaps
-        found[begin : begin + step] = mixture.constants - gaps.reshape(-1, n_all, d).sum(axis=2) / 2
-    return found
+        terms[begin : begin + step] = mixture.constants - gaps.reshape(-1, n_all, d).sum(axis=2) / 2
+    return terms
 
 
 class MixturePlan(NamedTuple):

@@ -21,8 +21,6 @@ from rankad._loops.nearest import ABREAST, NEAR, near_distances, nearest_hubs
 from rankad._loops.vectors import in_groups, lanes
 from rankad.stages.scaling import fit_scaling, notable_change
 
-__all__ = ["NearField", "near_unit"]
-
 # About how many hubs the nearest rows are looked for.
 _VISITED = 4
 # Beyond this a place may as well be anywhere, and a distance is as good as infinite.
@@ -36,20 +34,11 @@ _CELL, _CELL_A_COLUMN = 50, 5
 
 @dataclass(frozen=True)
 class NearField:
-    """How near the nearest nominal rows are.
+    """How near the nearest nominal rows are."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (m, d)
-        Nominal rows, as they come; the first of them are the hubs.
-    n_hubs : int
-    unit : ndarray of shape (d,)
-        That of each column.
-    """
-
-    rows: Floats
+    rows: Floats  # nominal rows, as they come; the first of them are the hubs
     n_hubs: int
-    unit: Floats
+    unit: Floats  # of each column
 
     @classmethod
     def of(cls, rows: Floats, unit: Floats) -> NearField:
@@ -98,11 +87,11 @@ class _Layout(NamedTuple):
 
     def distances(self, rows: Floats) -> Floats:
         """Return how far away the nearest rows are."""
-        found = np.empty(len(rows))
-        near_distances(rows, *self[:-1], min(_VISITED, len(self.begins) - 1), found)
-        np.minimum(found, _MOST, out=found)
-        found *= self.size
-        return found
+        distances = np.empty(len(rows))
+        near_distances(rows, *self[:-1], min(_VISITED, len(self.begins) - 1), distances)
+        np.minimum(distances, _MOST, out=distances)
+        distances *= self.size
+        return distances
 
 
 def _size(hubs: Floats, unit: Floats) -> float:

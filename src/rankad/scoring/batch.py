@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ def score_batch(detector: CalibratedDetector, columns: Any, *, alpha: float | No
     """
     if not isinstance(detector, CalibratedDetector):
         raise TypeError(
-            f"detector must be a fitted detector, got {detector!r}; for a model file pass rankad.load(path)."
+            f"detector must be a fitted detector, got {reprlib.repr(detector)}; for a model file pass "
+            f"rankad.load(path)."
         )
     detector._check_fitted()
     rate = check_unit("alpha", detector.alpha if alpha is None else alpha)

@@ -28,8 +28,6 @@ from rankad.tables.judging import Watch
 if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
 
-__all__ = ["Watcher", "watching_alone"]
-
 _VERSION = 1
 # Rows that are kept to name the columns that moved.
 _RECENT = 500
@@ -225,7 +223,7 @@ class Watcher:
         return raised
 
     def _without_blank_lines(self, text: str) -> str:
-        """Leave out lines that are no rows. In a table of one column, a blank line is a missing value."""
+        """Leave out blank lines, which are missing values in a table of one column and else not rows."""
         one_column = self.delimiter not in self._state.header
         if one_column or not re.search(r"^[^\S\n]*\n", text, re.MULTILINE):
             return text
@@ -267,10 +265,13 @@ class Watcher:
     def _restore(self, model: str) -> None:
         try:
             content = json.loads(self._state_path.read_text("utf-8"))
+            if not isinstance(content, dict):
+                raise ValueError("it is not a JSON object")
             if content.pop("version") != _VERSION:
                 raise ValueError("its version is another")
             monitor = DriftMonitor.from_json(content.pop("monitor"))
             state = _State(**content)
+            _check_state(state)
         except (KeyError, TypeError, ValueError) as error:
             said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise TableError(
@@ -282,6 +283,16 @@ class Watcher:
                 f"{self._state_path} is the state of another model. Start over with another --state."
             )
         self._state, self.monitor = state, monitor
+
+
+def _check_state(state: _State) -> None:
+    """Raise ValueError where a state cannot be one that was saved."""
+    numbers = (state.offset, state.n_rows, state.n_alarms, state.out_size, state.tail_size)
+    if not all(type(number) is int and number >= 0 for number in numbers) or state.tail_size > state.offset:
+        raise ValueError("its counts are not counts")
+    texts = [state.model, state.header, state.tail]
+    if not isinstance(state.recent, list) or not all(isinstance(each, str) for each in texts + state.recent):
+        raise ValueError("its texts are not texts")
 
 
 def _is_event(line: bytes, n_rows: int) -> bool:
@@ -298,10 +309,14 @@ def _is_event(line: bytes, n_rows: int) -> bool:
 
 
 @contextmanager
-def watching_alone(state: str | os.PathLike[str]) -> Iterator[None]:
-    """Refuse to watch with a state that another run is watching with; a file beside it is locked."""
-    with open(f"{os.fspath(state)}.lock", "ab") as file:
+def watching_alone(state: str | os.PathLike[str], out: str | os.PathLike[str]) -> Iterator[None]:
+    """Refuse to watch with a state, or to write events to a file, that another run is watching with.
+
+    The state is replaced whenever it is saved, so that a file beside it is locked; the events stay one file.
+    """
+    with open(f"{os.fspath(state)}.lock", "ab") as file, open(out, "ab") as events:
         lock(file, f"{state} is in use by another rankad watch; stop it, or give another --state.")
+        lock(events, f"{out} is being written by another rankad watch; stop it, or give another --out.")
         yield
 
 

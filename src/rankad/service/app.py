@@ -32,8 +32,6 @@ from rankad.service.scoring import Answers, check_named, decide, explain_rows, r
 from rankad.service.settings import Settings, is_loopback
 from rankad.service.state import INLINE_BYTES, INLINE_ROWS, Service
 
-__all__ = ["make_app"]
-
 _log = logging.getLogger("rankad.service")
 _MOST_LISTED = 1_000
 _MOST_EXPLAINED = 1_000
@@ -88,7 +86,7 @@ def _route(
     service: Service, path: str, handler: Handler, *, method: str = "GET", role: str | None = "read"
 ) -> Route:
     async def answer(request: Request) -> Response:
-        begun, given = time.perf_counter(), request.headers.get("x-request-id", "")
+        started, given = time.perf_counter(), request.headers.get("x-request-id", "")
         request_id = given[:100] if given.isprintable() and given else uuid.uuid4().hex
         request.state.id = request_id
         try:
@@ -113,7 +111,7 @@ def _route(
             response = _refusal(
                 RequestError(500, "internal", f"something went wrong here; see request {request_id}"), path
             )
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
         response.headers["x-request-id"] = request_id
         # Nothing of it is kept on the way, nor taken for something else.
         response.headers.setdefault("cache-control", "no-store")
@@ -135,7 +133,7 @@ def _route(
 
 
 def _check_host(service: Service, request: Request) -> None:
-    """Refuse names that are not this machine's own, where there are no keys.
+    """Refuse names other than this machine's own if there are no keys.
 
     A hostile site can let its name point to 127.0.0.1, and a browser then takes the service for a part of it.
     """

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["shared_bytes", "unpacked_bytes"]
-
 _VERSION_5 = 4
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 _VIEW_BYTES = 16

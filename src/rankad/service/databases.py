@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 from rankad._base.files import check_output, is_stream
 
-__all__ = ["Database", "Postgres", "Sqlite", "Transaction", "open_database"]
-
 
 class Transaction(Protocol):
     """What may be done within a transaction."""
@@ -260,7 +258,7 @@ class Postgres:
                 yield _PostgresTransaction(connection)
                 connection.execute("COMMIT")
             except BaseException:
-                # A connection that cannot even roll back is opened anew next time.
+                # A connection that cannot even roll back is opened again next time.
                 try:
                     connection.execute("ROLLBACK")
                 except self._psycopg.Error:

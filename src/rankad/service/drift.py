@@ -14,8 +14,6 @@ from rankad.monitoring.drift import DriftMonitor
 from rankad.service.history import History
 from rankad.service.models import ServedModel
 
-__all__ = ["DriftWatch", "describe_drift"]
-
 _log = logging.getLogger("rankad.service")
 # The bets of one row take some 30 microseconds: so many rows between two rounds leave the time to scoring.
 _MOST_ROWS = 1_000

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["RequestError"]
-
 
 class RequestError(Exception):
     """A request that cannot be answered as it stands.

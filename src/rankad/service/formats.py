@@ -20,19 +20,6 @@ from rankad.service.arrow_sizes import shared_bytes, unpacked_bytes
 from rankad.service.errors import RequestError
 from rankad.service.mixed import Part, parts_of
 
-__all__ = [
-    "ARROW",
-    "CSV",
-    "JSON",
-    "MOST_COLUMNS",
-    "NDJSON",
-    "Batch",
-    "check_json_size",
-    "encode",
-    "media_type",
-    "read_rows",
-]
-
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 ARROW = "application/vnd.apache.arrow.stream"
 _KNOWN = (JSON, NDJSON, CSV, ARROW)
@@ -65,7 +52,7 @@ class Batch(NamedTuple):
 
 
 def media_type(header: str | None, default: str) -> str:
-    """Return the media type of a Content-Type or Accept header, or raise if it is none of ours."""
+    """Return the media type of a Content-Type or Accept header, or raise if it is not supported."""
     asked = [part.split(";")[0].strip().lower() for part in (header or default).split(",")]
     for value in asked:
         if value in ("*/*", "application/*", ""):
@@ -161,9 +148,7 @@ def _of_rows(rows: Any, most_columns: int) -> Batch:
             if row.keys() != rows[0].keys():
                 odd = sorted(row.keys() ^ rows[0].keys())[0]
                 raise RequestError(
-                    422,
-                    "columns",
-                    f"rows 0 and {at} do not both have {odd[:100]!r}; null is a missing value",
+                    422, "columns", f"rows 0 and {at} do not both have {odd[:100]!r}; null is a missing value"
                 )
             nested = [name for name, cell in row.items() if isinstance(cell, (list, dict))]
             if nested:

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 from rankad.service.databases import Transaction, open_database
 
-__all__ = ["DriftState", "History", "Scored"]
-
 # "row" is a word of SQL.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches (

@@ -13,8 +13,6 @@ from rankad.service.mixed import parts_of
 from rankad.service.models import ServedModel
 from rankad.service.scoring import Answers, rate_of
 
-__all__ = ["DATATYPES", "IGNORED", "Asked", "Output", "metadata", "read", "version_of", "write"]
-
 _OUTPUTS = {"p_value": "FP64", "score": "FP64", "alarm": "BOOL"}
 DATATYPES = (
     "BOOL",

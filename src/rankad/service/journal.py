@@ -8,8 +8,6 @@ import anyio
 
 from rankad.service.history import History, Scored
 
-__all__ = ["Journal"]
-
 
 class Journal:
     """Stores what was scored. While one transaction is under way, the next one collects.

@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple
 
 from rankad._base.files import check_output, is_stream
 
-__all__ = ["Key", "KeyFile", "Role"]
-
 Role = Literal["read", "admin"]
 _PREFIX = "rankad_"
 
@@ -112,5 +110,5 @@ def _digest(secret: str) -> str:
 def _parse(path: Path, line: str) -> Key:
     parts = line.split()
     if len(parts) != 3 or parts[1] not in ("read", "admin") or len(parts[2]) != 64:
-        raise ValueError(f"{path} holds a line that is no key; lines are made by rankad serve --new-key.")
+        raise ValueError(f"{path} holds a line that is not a key; lines are made by rankad serve --new-key.")
     return Key(parts[0], "admin" if parts[1] == "admin" else "read", parts[2])

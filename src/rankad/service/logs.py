@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["JsonLines", "log_config"]
-
 
 class JsonLines(logging.Formatter):
     """A line of JSON for each record: time, level, logger, message, and the fields of a request."""

@@ -13,8 +13,6 @@ import numpy as np
 
 from rankad.service.errors import RequestError
 
-__all__ = ["Part", "kind_of", "parts_of"]
-
 # Rows of a request, by number, and their columns.
 Part = tuple[Any, dict[str, list[Any]]]
 # Floats hold whole numbers up to here.

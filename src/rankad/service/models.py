@@ -11,9 +11,6 @@ from rankad.detectors.base import CalibratedDetector
 from rankad.modelfile import ModelCard, load, read_card
 from rankad.service.errors import RequestError
 
-__all__ = ["ModelStore", "ServedModel"]
-
-
 # In the place of the stamp of a file that is not there.
 _GONE = (0, 0, 0)
 

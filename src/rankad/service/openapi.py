@@ -9,8 +9,6 @@ from rankad import __version__
 from rankad.service.formats import ARROW, CSV, JSON, NDJSON
 from rankad.service.inference import DATATYPES, IGNORED
 
-__all__ = ["document"]
-
 
 def _object(**properties: Any) -> dict[str, Any]:
     """Return the schema of an object with just these properties."""
@@ -282,8 +280,7 @@ def document(models: Sequence[str] = (), *, keys: bool = False) -> dict[str, Any
         "/health/ready": _get("Models are loaded.", healthy, refusals=()),
         "/metrics": {"get": _does("Metrics for Prometheus.", [], {"text/plain": _TEXT})},
         "/models": _get(
-            "All models.",
-            _object(models={"type": "array", "items": _MODEL}, version={"type": "string"}),
+            "All models.", _object(models={"type": "array", "items": _MODEL}, version={"type": "string"})
         ),
         "/models/{name}": _get("One model: its columns and what it promises.", _MODEL, [name]),
         "/models/{name}/score": {

@@ -7,8 +7,6 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["PatientProtocol"]
-
 _MOST_HEADER_BYTES = 64 * 1024
 # A colon, a space and the end of the line.
 _BESIDE = 4

@@ -13,8 +13,6 @@ from rankad.service.errors import RequestError
 from rankad.service.formats import Batch
 from rankad.service.models import ServedModel
 
-__all__ = ["Answers", "check_named", "decide", "explain_rows", "rate_of", "score_rows"]
-
 
 class Answers(NamedTuple):
     """What is said of the rows of one request.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from rankad.service.page.settings import PageSettings
 
-__all__ = ["Settings", "is_loopback"]
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -28,8 +28,6 @@ from rankad.service.scoring import Answers
 from rankad.service.settings import Settings
 from rankad.service.together import Together
 
-__all__ = ["INLINE_BYTES", "INLINE_ROWS", "Service"]
-
 _log = logging.getLogger("rankad.service")
 # Fewer rows than this take less time to score than to hand to a thread.
 INLINE_ROWS = 32

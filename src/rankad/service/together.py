@@ -12,8 +12,6 @@ from rankad.service.errors import RequestError
 from rankad.service.mixed import kind_of
 from rankad.service.models import ServedModel
 
-__all__ = ["Together"]
-
 
 class _Waiting(NamedTuple):
     row: Any

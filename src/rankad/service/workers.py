@@ -28,8 +28,6 @@ from uvicorn.supervisors import multiprocess
 if TYPE_CHECKING:
     from rankad.service.models import ModelStore
 
-__all__ = ["metrics_of_all", "run_workers"]
-
 # Reading a large body holds Python's lock; a process that says nothing for longer than this hangs.
 _HANGS_SECONDS = 60
 _PR_SET_PDEATHSIG = 1
@@ -87,7 +85,7 @@ class _Supervisor(multiprocess.Multiprocess):
 
 
 class _Forked(multiprocess.Process):
-    """A process of uvicorn's supervisor that is forked, not started anew."""
+    """A process of uvicorn's supervisor that is forked, not started from scratch."""
 
     def __init__(self, config: Config, sockets: list[socket.socket]) -> None:
         super().__init__(config, sockets)

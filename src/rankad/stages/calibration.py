@@ -17,16 +17,6 @@ from scipy.special import betaincinv
 
 from rankad._base.arrays import Floats
 
-__all__ = [
-    "TIED_WITHIN",
-    "Calibration",
-    "FalseAlarmBound",
-    "beta_bound",
-    "covering_bound",
-    "n_attainable",
-    "worth_of",
-]
-
 # For the spread of the realised rate, a row left out counts for so many that had no part in training.
 _WORTH_LEFT_OUT = 1 / 3
 # Scores left out are up to a millionth lower than those they tie with.
@@ -236,19 +226,10 @@ def covering_bound(
     ``log2 N <= 36 (A / gamma)^2 log2(2 ceil(4 A / gamma + 2) 2n + 1)``. A is the power of two above |g|, and
     gamma the best of a fixed grid; delta is shared out over both choices.
 
-    Parameters
-    ----------
-    calibration : Calibration
-        In-sample scores.
-    alpha, delta : float
-    norm : float
-        |g| in the RKHS.
-    n_kernels : int or None
-        How many kernels, fixed beforehand, there were to choose from; delta is shared out over them too. None
-        says that the scorer is not such a g: the bandwidth or the scaling of columns comes from the rows, or
-        the far field is continued. The theorem does not cover that; the bound is then not marked as exact.
-    n_trimmed : int
-        Rows left out as suspects; their share is added.
+    `norm` is |g|, and `n_kernels` how many kernels, fixed beforehand, there were to choose from: delta is
+    shared out over them too. None says that the scorer is not such a g: the bandwidth or the scaling of
+    columns comes from the rows, or the far field is continued. The theorem does not cover that, and the bound
+    is not marked as exact. The share of `n_trimmed` rows left out as suspects is added.
     """
     scores, n = calibration.scores, calibration.scores.size
     if calibration.n_below(alpha) == 0:
@@ -259,17 +240,17 @@ def covering_bound(
     gammas = radius * 2.0 ** -np.arange(0, 12)
     # sum over j of 1 / (j (j + 1)) is one: the radius may depend on the data.
     share = delta / (doublings * (doublings + 1) * gammas.size * (n_kernels or 1))
-    best, found = 1.0, "vacuous at every gamma tried: with this norm and this many rows it promises nothing"
+    best, how = 1.0, "vacuous at every gamma tried: with this norm and this many rows it promises nothing"
     for gamma in gammas:
         ratio = radius / gamma
         k = math.ceil(36 * ratio**2 * math.log2(2 * math.ceil(4 * ratio + 2) * 2 * n + 1))
         m = int(np.searchsorted(scores, threshold + 2 * gamma, side="left")) + 1
         bound = (m - 1) / n + 2 / n * (k + 1 + math.log2(n / share))
         if m <= n and bound < best:
-            best, found = bound, f"gamma = {gamma:.3g}, k = {k}"
+            best, how = bound, f"gamma = {gamma:.3g}, k = {k}"
     theorem = (
         f"the paper's Theorem 7 (covering numbers) for in-sample ranks, k = log2 N bounded by Zhang's "
-        f"theorem for the RKHS ball of radius {radius:.4g} (|g| = {norm:.4g}); {found}"
+        f"theorem for the RKHS ball of radius {radius:.4g} (|g| = {norm:.4g}); {how}"
     )
     if n_kernels is None:
         theorem += ". The kernel comes from the rows, or the far field is continued: it does not cover that"

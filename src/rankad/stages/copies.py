@@ -15,16 +15,6 @@ from scipy.special import pdtr
 
 from rankad._base.arrays import Floats, Ints
 
-__all__ = [
-    "Repeats",
-    "count_equal",
-    "count_places",
-    "find_repeats",
-    "repeats_among",
-    "row_hashes",
-    "row_variates",
-]
-
 # Values that agree in so many leading bits, about five digits, count as equal: a copy may have been rounded.
 _BITS = 16
 # How unlikely a count of copies must be under independent rows.
@@ -41,21 +31,11 @@ _FAR_APART = 10
 
 
 class Repeats(NamedTuple):
-    """Rows that repeat others more regularly than independent rows would.
+    """Rows that repeat others more regularly than independent rows would."""
 
-    Attributes
-    ----------
-    copies : ndarray of int
-        Which rows to leave out so that each is there once.
-    originals : ndarray of int
-        For each of them, the row that stays.
-    n_repeated : int
-        How many rows have copies that are left out.
-    """
-
-    copies: Ints
-    originals: Ints
-    n_repeated: int
+    copies: Ints  # which rows to leave out so that each is there once
+    originals: Ints  # for each of them, the row that stays
+    n_repeated: int  # how many rows have copies that are left out
 
 
 def find_repeats(rows: Floats) -> Repeats:
@@ -64,7 +44,7 @@ def find_repeats(rows: Floats) -> Repeats:
     Let N_k be how many distinct rows come k times. For independent rows, each count is a Poisson variable
     given how likely its row is, whatever the law, so that the expected counts obey
     ``N_k^2 k / (k + 1) <= N_(k-1) N_(k+1)`` (Cauchy-Schwarz for the moments of a mixture). Every row twice
-    and none thrice is a flagrant breach.
+    and none three times clearly breaks this.
 
     Only rows with a value that no other row shares, but for their copies, are looked at: where every value is
     common, as in a table of categories, rows repeat by nature.
@@ -94,17 +74,10 @@ def row_hashes(rows: Floats) -> np.ndarray:
 
 
 def repeats_among(hashes: np.ndarray, d: int, count_own: Callable[[Ints, Ints, int], Ints]) -> Repeats:
-    """Find repeats from the hashes of rows: see `find_repeats`.
+    """Find repeats from the hashes of rows in d columns (`row_hashes`): see `find_repeats`.
 
-    Parameters
-    ----------
-    hashes : ndarray of uint64, shape (n,)
-        `row_hashes` of the rows.
-    d : int
-        The number of columns.
-    count_own : callable
-        Called as ``count_own(which, times, enough)`` for some of the rows. Returns how many values of
-        each occur no more often in their columns than the row does; beyond `enough`, it need not count.
+    ``count_own(which, times, enough)`` returns for some of the rows how many values of each occur no more
+    often in their columns than the row does; beyond `enough`, it need not count.
     """
     n = len(hashes)
     nothing = np.empty(0, dtype=np.int64)
@@ -213,12 +186,8 @@ def _n_equal(column: Floats, values: Floats) -> Ints:
 def count_places(distances: Floats, indices: Ints) -> int:
     """Return in how many places rows lie: a place holds rows that are far from all others, copies say.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (n, k)
-        From each row to its k nearest others, the nearest first.
-    indices : ndarray of int, shape (n, k)
-        Which rows those are. A place of more than k + 1 rows may count more than once.
+    `distances` and `indices` are of the k nearest others of each row, the nearest first. A place of more than
+    k + 1 rows may count more than once.
     """
     n, k = distances.shape
     gaps = distances[:, 1:] > _FAR_APART * distances[:, :-1]

@@ -21,8 +21,6 @@ from rankad._loops.nearest import nearest_hubs
 from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, squared_distances
 
-__all__ = ["KernelFeatures", "KernelMap", "choose_landmarks"]
-
 # The landmarks' kernel matrix, whose diagonal is one, is factorized until no more than this is left of it.
 TOLERANCE = 1e-8
 # Kernel values below exp(-46), about 1e-20, are set to zero: they do not change sums, and arithmetic on their
@@ -41,23 +39,11 @@ _K_MEANS_ROUNDS, _K_MEANS_SHIFT = 5, 1e-3
 def choose_landmarks(
     rows: Floats, n_landmarks: int, method: str = "kmeans", *, seed: int, names: Ints | None = None
 ) -> Floats:
-    """Choose the landmarks of the kernel expansion.
+    """Choose the landmarks of the kernel expansion: centres of k-means ("kmeans"), or rows ("random").
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    n_landmarks : int
-        How many; if there are no more distinct rows than that, these are the landmarks.
-    method : {"kmeans", "random"}
-        Centres of k-means, or rows drawn at random.
-    seed : int
-    names : ndarray of int, shape (n,), optional
-        A number that identifies each row among more rows; its position by default. The random numbers of a
-        row depend on it, so that nearly the same rows have nearly the same landmarks.
-
-    Returns
-    -------
-    ndarray of shape (s, d), with ``s <= n_landmarks``
+    If there are no more distinct rows than `n_landmarks`, these are the landmarks. `names` identify each row
+    among more rows, by default by its position. The random numbers of a row depend on it, so that nearly the
+    same rows have nearly the same landmarks.
     """
     if n_landmarks < 1:
         raise ValueError(f"n_landmarks must be >= 1, got {n_landmarks!r}.")
@@ -232,20 +218,12 @@ def _exponents(squared, which, sigma, out):  # type: ignore[no-untyped-def]
 class KernelFeatures(NamedTuple):
     """Features whose inner products approximate the kernel, by the landmarks (Nystroem).
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, r)
-        ``Z = K_nr L^-T``, so that ``Z Z' = K_nr K_rr^-1 K_rn``; equal to K where every row is a landmark.
-    factor : ndarray of shape (r, r)
-        ``L``, lower triangular, with ``L L' = K_rr``.
-    chosen : ndarray of int, shape (r,)
-        The landmarks that are needed: the others are combinations of these, to `TOLERANCE`. At wide
-        bandwidths they are few.
-    n_landmarks : int
+    ``Z Z' = K_nr K_rr^-1 K_rn``, which is K where every row is a landmark. The r chosen landmarks are those
+    needed: the others are combinations of these, to `TOLERANCE`. At wide bandwidths they are few.
     """
 
-    rows: Floats
-    factor: Floats
+    rows: Floats  # Z = K_nr L^-T, of shape (n, r)
+    factor: Floats  # L, lower triangular, with L L' = K_rr
     chosen: Ints
     n_landmarks: int
 

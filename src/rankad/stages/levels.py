@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Ints
 
-__all__ = ["TAIL_CUTS", "count_pairs", "disagreement", "quantize", "resolve_cuts"]
-
 # Alarms happen in the lowest few per cent, and only pairs across a cut order anything: hence fine cuts there.
 TAIL_CUTS = (0.01, 0.02, 0.035, 0.05, 0.075, 0.10, 0.15, 0.25, 0.50, 0.75)
 

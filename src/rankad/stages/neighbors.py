@@ -23,15 +23,6 @@ from rankad._loops.nearest import scan
 from rankad._loops.vectors import in_groups
 from rankad._loops.wide import WIDE, nearest_wide
 
-__all__ = [
-    "Neighbors",
-    "nearest_neighbors",
-    "neighbors_among",
-    "radius_counts",
-    "random_halves",
-    "split_means",
-]
-
 # Where a k-d tree wins: up to 4 columns always, up to 8 once there are enough rows to prune.
 _TREE_COLUMNS = ((4, 0), (8, 10_000))
 _SUMMED_ALIKE = 4
@@ -44,17 +35,10 @@ _LOOK_EVERY = 4
 
 
 class Neighbors(NamedTuple):
-    """Neighbours of every query row, the nearest first.
-
-    Attributes
-    ----------
-    distances : ndarray of shape (n_queries, k)
-    indices : ndarray of int, shape (n_queries, k)
-        Positions in the reference rows.
-    """
+    """Neighbours of every query row, the nearest first; both are of shape (n_queries, k)."""
 
     distances: Floats
-    indices: Ints
+    indices: Ints  # positions in the reference rows
 
 
 def nearest_neighbors(
@@ -108,10 +92,7 @@ def nearest_neighbors(
         groups = in_groups(rows, np.float64)
         everyone = np.arange(len(asked))
         parts = in_blocks(
-            lambda begin, end: scan(groups, n, asked, everyone[begin:end], k, own),
-            len(asked),
-            _BLOCK,
-            n_jobs,
+            lambda begin, end: scan(groups, n, asked, everyone[begin:end], k, own), len(asked), _BLOCK, n_jobs
         )
         return Neighbors(
             np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
@@ -125,18 +106,8 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
     The neighbours of all rows are known, in units that may differ. A row that is not among them is farther
     than the last of them; where that proves that no nearer one was missed, no search is needed.
 
-    Parameters
-    ----------
-    kept : ndarray of int, shape (m,)
-        Positions among all rows.
-    k : int
-        At most ``m - 1``.
-    rows : ndarray of shape (m, d)
-        The kept rows, in units of their own.
-    known : Neighbors
-        Of every row among all rows.
-    shrinkage : float
-        No distance between `rows` is less than this times what it is in the units of `known`.
+    `kept` are positions among all rows, and `rows` the kept rows in units of their own: no distance between
+    them is less than `shrinkage` times what it is in the units of `known`, the neighbours of every row.
     """
     if not 1 <= k < len(kept):
         raise ValueError(f"k must lie between 1 and {len(kept) - 1}, the number of other rows; got {k}.")
@@ -149,21 +120,17 @@ def neighbors_among(kept: Ints, k: int, rows: Floats, known: Neighbors, shrinkag
     place[kept] = np.arange(len(kept))
     # Rescaling rounds too, by the largest coordinates.
     slack = 16 * np.finfo(np.float64).eps * float(np.abs(own).max())
-    distances, found, proven = _nearest_of(own, known, kept, place, k, shrinkage * (1 - _ROUNDING), slack)
+    distances, nearest, proven = _nearest_of(own, known, kept, place, k, shrinkage * (1 - _ROUNDING), slack)
     complete = known.indices.shape[1] == len(known.indices) - 1
     unsure = np.flatnonzero(~(proven | complete | (distances[:, -1] == 0.0)))
     if unsure.size:
         groups = in_groups(own, np.float64)
-        distances[unsure], found[unsure] = scan(groups, len(own), own, unsure, k, True)
-    return Neighbors(distances, found)
+        distances[unsure], nearest[unsure] = scan(groups, len(own), own, unsure, k, True)
+    return Neighbors(distances, nearest)
 
 
 def radius_counts(
-    reference: Floats,
-    radius: float,
-    queries: Floats | None = None,
-    *,
-    n_jobs: int | None = None,
+    reference: Floats, radius: float, queries: Floats | None = None, *, n_jobs: int | None = None
 ) -> Ints:
     """Count the reference rows within `radius` (inclusive) of every query row: ``N_S`` of the paper.
 
@@ -217,19 +184,8 @@ def split_means(rows: Floats, k: int, halves: Bools, wide: Neighbors | None = No
     half, the first k, are its nearest there. Where fewer than k lie there (probability about one in a
     million per row at k = 20), that row alone is asked again.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    k : int
-        At most ``n // 2``.
-    halves : ndarray of bool, shape (n_splits, n)
-        As `random_halves` draws them.
-    wide : Neighbors, optional
-        Neighbours of every row among all rows, if they are known already; as many as there may be.
-
-    Returns
-    -------
-    ndarray of shape (n_splits, n)
+    The result is of shape (n_splits, n), as are the halves (`random_halves`). `wide` are neighbours of every
+    row among all rows, if they are known already; as many as there may be.
     """
     smaller = int(min(halves.sum(axis=1).min(), (~halves).sum(axis=1).min()))
     if not 1 <= k <= smaller:
@@ -237,11 +193,11 @@ def split_means(rows: Floats, k: int, halves: Bools, wide: Neighbors | None = No
     if wide is None:
         wide = nearest_neighbors(rows, min(4 * k, len(rows) - 1))
     sides = np.ascontiguousarray(halves.T, dtype=np.float64)
-    sums, found = _sums_in_other_half(wide.distances, wide.indices, sides, k)
-    for split in np.flatnonzero((found < k).any(axis=0)):
+    sums, counts = _sums_in_other_half(wide.distances, wide.indices, sides, k)
+    for split in np.flatnonzero((counts < k).any(axis=0)):
         half = halves[split]
         for side in (True, False):
-            missed = np.flatnonzero((found[:, split] < k) & (half == side))
+            missed = np.flatnonzero((counts[:, split] < k) & (half == side))
             if missed.size:
                 again = nearest_neighbors(rows[half != side], k, rows[missed])
                 # Summed in the same order, so that equal distances have equal means.
@@ -260,35 +216,35 @@ def _tree_search(rows: Floats, asked: Floats, k: int, own: bool, n_jobs: int | N
     # bit: a few more candidates show where that could matter.
     spare = 0 if d <= _SUMMED_ALIKE else min(_SPARE, n - own - k)
     width = k + spare
-    _, found = cKDTree(rows).query(asked, k=np.arange(1, width + own + 1), workers=n_threads(n_jobs))
-    found = np.ascontiguousarray(found, dtype=np.int64)
+    _, nearest = cKDTree(rows).query(asked, k=np.arange(1, width + own + 1), workers=n_threads(n_jobs))
+    nearest = np.ascontiguousarray(nearest, dtype=np.int64)
     if own:
         # Among many duplicates of a row the row itself may not be named; then any one of them can go.
-        itself = found == np.arange(n)[:, None]
+        itself = nearest == np.arange(n)[:, None]
         itself[~itself.any(axis=1), -1] = True
-        found = found[~itself].reshape(n, width)
-    distances = _distances_to(rows, asked, found)
+        nearest = nearest[~itself].reshape(n, width)
+    distances = _distances_to(rows, asked, nearest)
     order = np.argsort(distances, axis=1, kind="stable")
     distances = np.take_along_axis(distances, order, axis=1)
-    found = np.take_along_axis(found, order, axis=1)
+    nearest = np.take_along_axis(nearest, order, axis=1)
     if spare and width + own < n:
         kth, last = distances[:, k - 1], distances[:, -1]
         unsure = np.flatnonzero((last <= kth * (1 + _ROUNDING)) & (kth > 0))
         if unsure.size:
             groups = in_groups(rows, np.float64)
-            distances[unsure, :k], found[unsure, :k] = scan(groups, n, asked, unsure, k, own)
-    return Neighbors(np.ascontiguousarray(distances[:, :k]), np.ascontiguousarray(found[:, :k]))
+            distances[unsure, :k], nearest[unsure, :k] = scan(groups, n, asked, unsure, k, own)
+    return Neighbors(np.ascontiguousarray(distances[:, :k]), np.ascontiguousarray(nearest[:, :k]))
 
 
 @compiled
-def _distances_to(rows, asked, found):  # type: ignore[no-untyped-def]
+def _distances_to(rows, asked, nearest):  # type: ignore[no-untyped-def]
     """Distances to the named rows, summed column by column as `scan` sums them."""
-    out = np.empty(found.shape)
-    for query in range(found.shape[0]):
-        for position in range(found.shape[1]):
+    out = np.empty(nearest.shape)
+    for query in range(nearest.shape[0]):
+        for position in range(nearest.shape[1]):
             total = 0.0
             for column in range(rows.shape[1]):
-                gap = rows[found[query, position], column] - asked[query, column]
+                gap = rows[nearest[query, position], column] - asked[query, column]
                 total += gap * gap
             out[query, position] = np.sqrt(total)
     return out
@@ -362,9 +318,9 @@ def _scan_counts(columns, asked, which, radius, own):  # type: ignore[no-untyped
 def _sums_in_other_half(distances, indices, sides, k):  # type: ignore[no-untyped-def]
     """Sum, for all halvings at once, up to k distances to neighbours on the other side; and count them."""
     n, n_splits = sides.shape
-    sums, found = np.zeros((n, n_splits)), np.zeros((n, n_splits))
+    sums, counts = np.zeros((n, n_splits)), np.zeros((n, n_splits))
     for row in range(n):
-        here, total, count = sides[row], sums[row], found[row]
+        here, total, count = sides[row], sums[row], counts[row]
         for position in range(distances.shape[1]):
             if position >= k and position % _LOOK_EVERY == 0 and count.min() >= k:
                 break
@@ -374,4 +330,4 @@ def _sums_in_other_half(distances, indices, sides, k):  # type: ignore[no-untype
                 one = 1.0 if (here[split] != there[split]) & (count[split] < k) else 0.0
                 total[split] += one * distance
                 count[split] += one
-    return sums, found
+    return sums, counts

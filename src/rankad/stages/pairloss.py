@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 from rankad._base.arrays import Floats, Ints
 from rankad._loops.cache import compiled
 
-__all__ = ["PairLoss", "PairLossAt"]
-
 # A pair counts where the upper score is less than this above the lower one.
 _MARGIN = 1.0
 
@@ -136,18 +134,10 @@ def _hessian_product(f, levels, order, n_levels, far, vectors, out):  # type: ig
 
 @dataclass(frozen=True)
 class PairLossAt:
-    """The pair loss at one vector of scores.
+    """The pair loss at one vector of scores."""
 
-    Attributes
-    ----------
-    value : float
-        The loss over all pairs, the far field included.
-    gradient : ndarray of shape (n,)
-        Its gradient with respect to the scores.
-    """
-
-    value: float
-    gradient: Floats
+    value: float  # over all pairs, the far field included
+    gradient: Floats  # with respect to the scores
     _loss: PairLoss
     _scores: Floats
     _order: Ints

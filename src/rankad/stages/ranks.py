@@ -16,14 +16,6 @@ from rankad._base.arrays import Bools, Floats
 
 Statistic = Literal["kth", "mean", "centred"]
 
-__all__ = [
-    "auto_neighbors",
-    "density_ranks",
-    "knn_statistic",
-    "neighbors_needed",
-    "resampled_ranks",
-]
-
 
 def auto_neighbors(n: int) -> int:
     """Return ``K = n^(2/5)`` rounded down, the order of Theorem 2: 20 for 2,000 rows.
@@ -80,14 +72,8 @@ def density_ranks(density: ArrayLike, nominal: ArrayLike | None = None) -> Float
 
     ``p-hat(eta) = #{i : density(x_i) <= density(eta)} / n``. For p-hat_K pass the negated distance
     statistic, for p-hat_epsilon the neighbour counts. The split form of the paper is the same formula with
-    the queries' density measured in ``S_2`` and the nominal rows' in ``S_1``.
-
-    Parameters
-    ----------
-    density : array-like of shape (n_queries,)
-        Anything that grows with the density at the query rows.
-    nominal : array-like of shape (n,), optional
-        The same at the nominal rows; by default the queries are the nominal rows.
+    the queries' density measured in ``S_2`` and the nominal rows' in ``S_1``. By default the queries are the
+    nominal rows.
 
     Examples
     --------
@@ -104,14 +90,8 @@ def density_ranks(density: ArrayLike, nominal: ArrayLike | None = None) -> Float
 def resampled_ranks(splits: Iterable[Floats], halves: Bools) -> Floats:
     """Average the ranks over random halvings: the U-statistic resampling of the paper's section 6.1.
 
-    In each halving a row is ranked among its own half by its density measured in the other half.
-
-    Parameters
-    ----------
-    splits : iterable of ndarray, each of shape (n,)
-        Per halving, the density of every row measured in the other half.
-    halves : ndarray of bool, shape (n_splits, n)
-        True marks the first half.
+    In each halving a row is ranked among its own half by its density measured in the other half; `splits` has
+    these densities for each halving. `halves` are as `random_halves` draws them.
     """
     from rankad._loops.counts import add_ranks_in_halves
 

@@ -25,8 +25,6 @@ from rankad._loops.cache import compiled
 if TYPE_CHECKING:
     from rankad.stages.pairloss import PairLoss, PairLossAt
 
-__all__ = ["RankSVMSolution", "SolverLimits", "solve_path"]
-
 # How closely conjugate gradients solve the Newton system: usually, and before they may end the search.
 _ACCURACIES = (1e-2, 1e-8)
 # The line search ends when the slope has fallen to this share of what it was.
@@ -59,33 +57,16 @@ _DEFAULT_LIMITS = SolverLimits()
 
 
 class RankSVMSolution(NamedTuple):
-    """The minimizer and how the solver got there.
+    """The minimizer and how the solver got there."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (s,)
-        The minimizer ``w``.
-    scores : ndarray of shape (n,)
-        ``Z w``, the scores of the training rows.
-    objective : float
-        ``F(w)``.
-    loss : float
-        The loss part, without ``C``.
-    decrement : float
-        Newton's decrement at ``w``, or a bound on it: ``F(w) - min F`` is about its square over two.
-    n_iter : int
-        Newton steps taken.
-    converged : bool
-        Whether the stopping rule held (`solve_path`), or rounding left nothing to gain.
-    """
-
-    weights: Floats
-    scores: Floats
-    objective: float
-    loss: float
+    weights: Floats  # the minimizer w, of shape (s,)
+    scores: Floats  # Z w, the scores of the training rows
+    objective: float  # F(w)
+    loss: float  # the loss part, without C
+    # Newton's decrement at w, or a bound on it: F(w) - min F is about its square over two.
     decrement: float
-    n_iter: int
-    converged: bool
+    n_iter: int  # Newton steps taken
+    converged: bool  # whether the stopping rule held (`solve_path`), or rounding left nothing to gain
 
 
 def solve_path(
@@ -105,22 +86,8 @@ def solve_path(
     step. The solver stops when ``lambda <= tol * |w|``: a rule that does not depend on the scale of ``C`` or
     on the number of pairs. (A tolerance relative to the first gradient stops too early when ``C`` is large.)
 
-    Parameters
-    ----------
-    features : ndarray of shape (n, s)
-        ``Z``.
-    loss : PairLoss
-    Cs : iterable of float
-        The weight of one pair, as in the paper.
-    scratch : Scratch, optional
-        Memory to use again.
-    start : ndarray of shape (s,), optional
-        Where to start; zero by default.
-    tol : float
-        See above.
-    max_iter : int
-        Maximum number of Newton steps; `RankSVMSolution.converged` tells whether they sufficed.
-    limits : SolverLimits
+    `features` are ``Z``, and a C is the weight of one pair, as in the paper. The first search starts from
+    `start`, by default from zero. After `max_iter` Newton steps a search ends without having converged.
     """
     newton = _Newton(features, limits, scratch)
     for C in Cs:

@@ -9,8 +9,6 @@ from sklearn.preprocessing import StandardScaler
 
 from rankad._base.arrays import LARGEST, Floats
 
-__all__ = ["Scaling", "alike_in_spread", "fit_scaling", "notable_change"]
-
 # The interquartile range of a normal distribution, in standard deviations.
 _NORMAL_IQR = 1.3489795003921634
 # Rows are scaled so many numbers at a time.
@@ -20,17 +18,10 @@ _ALIKE = 4.0
 
 
 class Scaling(NamedTuple):
-    """A column-wise map ``(x - center) / scale``.
-
-    Attributes
-    ----------
-    center : ndarray of shape (d,)
-    scale : ndarray of shape (d,)
-        Never zero.
-    """
+    """A column-wise map ``(x - center) / scale``, both of shape (d,)."""
 
     center: Floats
-    scale: Floats
+    scale: Floats  # never zero
 
     def apply(self, rows: Floats) -> Floats:
         """Return the scaled rows; values whose squares would overflow are cut off at `LARGEST`."""

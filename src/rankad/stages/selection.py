@@ -16,24 +16,13 @@ from numpy.typing import ArrayLike
 
 from rankad._base.arrays import Floats, Ints
 
-__all__ = [
-    "PAPER_C",
-    "PAPER_MULTIPLES",
-    "SelectionTable",
-    "collect_trials",
-    "contrast_losses",
-    "folds",
-    "shuffled_columns",
-    "uniform_box",
-]
-
 # The grid of the paper's section 6.1: 13 values of C, 21 multiples of D_K.
 PAPER_C = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 PAPER_MULTIPLES = tuple(2.0**exponent for exponent in range(-10, 11))
 
 
-# Added to losses before they are held against the least: a hundredth more or less, where next to nothing goes
-# wrong, is no matter.
+# Added to losses before they are compared with the least: where nearly nothing goes wrong, a difference of a
+# hundredth does not matter.
 _FLOOR = 0.01
 
 
@@ -52,7 +41,7 @@ class SelectionTable(NamedTuple):
         shuffled columns and by uniform rows; the others have one.
     relative_losses : ndarray of shape (n_trials,)
         What trials are ordered by: the mean over the kinds, each relative to the least that any trial
-        reached (0.01 added to both, lest next to nothing be divided by nothing). So each kind counts where it
+        reached (0.01 is added to both, so that nothing is divided by zero). So each kind counts where it
         can tell trials apart: uniform rows in few dimensions, where their losses are small numbers beside
         those of shuffled columns, and shuffled columns in many, where hardly any uniform row is mistaken.
     standard_errors : ndarray of shape (n_trials,)
@@ -95,18 +84,9 @@ def collect_trials(
 ) -> SelectionTable:
     """Lay out a grid and its losses, and compare them.
 
-    Parameters
-    ----------
-    scalings : sequence of str or None
-    bandwidths : sequence of sequence of float
-        As many for each scaling.
-    C : sequence of float
-        Every bandwidth is tried with every C.
-    losses : ndarray of shape (n_trials, n_kinds, n_rows)
-        The loss of each row held out; trials in the order of scalings, bandwidths, C. For the criterion
-        "disagreement", of each fold.
-    criterion : str
-        The name of what is measured.
+    There are as many bandwidths for each scaling, and every bandwidth is tried with every C. `losses`, of
+    shape (n_trials, n_kinds, n_rows), are of each row held out (for the criterion "disagreement", of each
+    fold), with trials in the order of scalings, bandwidths and C.
     """
     each = len(bandwidths[0]) * len(C)
     means = losses.mean(axis=2)

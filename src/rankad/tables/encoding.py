@@ -19,8 +19,8 @@ from rankad.tables.frames import as_frame
 from rankad.tables.stored import Note, read_columns, read_count, read_markers, read_names, read_notes
 from rankad.tables.strange_cells import StrangeCell
 
-# The second schema added number formats and times.
-_SCHEMA, _OLDEST = 2, 1
+# The version of what is stored.
+_SCHEMA = 2
 
 
 class Encoded(NamedTuple):
@@ -180,12 +180,12 @@ class TableEncoder:
         if not isinstance(stored, dict):
             raise ValueError(f"an encoder must be stored as an object, got {type(stored).__name__}.")
         schema = stored.get("schema")
-        if type(schema) is not int or not _OLDEST <= schema <= _SCHEMA:
+        if type(schema) is not int or schema != _SCHEMA:
             shown_schema = reprlib.repr(schema)
             raise ValueError(
-                f"the encoder has schema {shown_schema}; this rankad reads {_OLDEST} to {_SCHEMA}."
+                f"the encoder has schema {shown_schema}, and this rankad reads {_SCHEMA}: fit again."
             )
-        columns = read_columns(stored.get("columns"), old=schema < _SCHEMA)
+        columns = read_columns(stored.get("columns"))
         n_rows = read_count("n_rows", stored.get("n_rows"), least=1)
         n_singletons = read_count("n_alone", stored.get("n_alone"))
         if n_singletons > n_rows:
@@ -197,7 +197,7 @@ class TableEncoder:
             c.name for c in columns if isinstance(c, (CategoryColumn, EmptyColumn))
         }:
             raise ValueError(f"categories names {min(wrong)!r:.200}, which is not stored as one.")
-        notes = () if schema < _SCHEMA else read_notes(stored.get("notes"))
+        notes = read_notes(stored.get("notes"))
         # Older models do not have it.
         missing = read_markers(stored.get("missing", []))
         return cls(columns, ids, dropped, n_rows, n_singletons, categories, notes, missing)

@@ -171,7 +171,8 @@ def _series(name: str, values: Any) -> pl.Series:
         values = values.astype(object).where(values.notna(), None)
     try:
         cells = values.tolist() if hasattr(values, "tolist") else list(values)
-        if type(next((cell for cell in cells if cell is not None), None)).__module__ == "pandas":
+        first = type(next((cell for cell in cells if cell is not None), None))
+        if first.__module__.partition(".")[0] == "pandas":
             cells = [_without_pandas(cell) for cell in cells]
         series = _of_cells(name, cells)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:

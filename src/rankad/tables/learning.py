@@ -175,8 +175,10 @@ def _checked(options: ColumnOptions, table: pl.DataFrame) -> ColumnOptions:
     for kind, names in {**given, "missing": marked}.items():
         absent = [name for name in names if name not in there]
         if absent:
+            option = _OPTIONS.get(kind, "--missing")
             wrong.append(
-                f"{kind} names {listed(absent)}, which the table lacks; it has {listed(table.columns)}."
+                f"the table has no column {listed(absent)}, which {kind} ({option}) names; it has "
+                f"{listed(table.columns)}."
             )
     for one, other in combinations(given, 2):
         both = [name for name in given[one] if name in given[other]]

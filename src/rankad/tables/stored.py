@@ -16,8 +16,6 @@ from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, N
 # No encoder has more encoded columns than these, which would only fill the memory.
 _MOST_COLUMNS = 1_000_000
 _KINDS = {each.kind: each for each in (NumberColumn, CategoryColumn, TimeColumn, EmptyColumn)}
-# What columns of the old schema do not have.
-_NOT_OLD = frozenset({"format", "odd_words", "values", "wall", "any_word"})
 
 
 class Note(NamedTuple):
@@ -30,9 +28,9 @@ class Note(NamedTuple):
     doubt: str
 
 
-def read_columns(stored: Any, *, old: bool = False) -> tuple[Column, ...]:
-    """Return stored columns; a ValueError says what is wrong. Those of the old schema have no formats."""
-    columns = tuple(_column(each, old) for each in _list("columns", stored))
+def read_columns(stored: Any) -> tuple[Column, ...]:
+    """Return stored columns; a ValueError says what is wrong."""
+    columns = tuple(map(_column, _list("columns", stored)))
     read_names("columns", [column.name for column in columns])
     if not 1 <= sum(column.width for column in columns) <= _MOST_COLUMNS:
         raise ValueError(f"columns must be a list that becomes 1 to {_MOST_COLUMNS:,} numbers.")
@@ -61,13 +59,13 @@ def read_markers(stored: Any) -> tuple[MissingMarker, ...]:
     return tuple(_object("missing", each, MissingMarker) for each in _list("missing", stored))
 
 
-def _column(stored: Any, old: bool) -> Column:
+def _column(stored: Any) -> Column:
     name = _object("a column", stored, EmptyColumn).name
     kind, what = stored.get("kind"), f"column {name!r}"
-    if not isinstance(kind, str) or kind not in _KINDS or (old and kind == TimeColumn.kind):
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"{what} is of the kind {_shown(kind)}, which this rankad does not know.")
     # Older models have neither bare_dates nor edge.
-    column: Column = _object(what, {"bare_dates": True, "edge": 0.0, **stored}, _KINDS[kind], old=old)
+    column: Column = _object(what, {"bare_dates": True, "edge": 0.0, **stored}, _KINDS[kind])
     words = column.categories if isinstance(column, CategoryColumn) and column.boolean else ()
     if not set(words) <= {"true", "false", None}:
         raise ValueError(f"categories of {what} must be 'true' and 'false', got {_shown(words)}.")
@@ -92,14 +90,12 @@ def _list(what: str, stored: Any) -> list[Any]:
     return list(_read(what, stored, _Field(lambda value: isinstance(value, list), "a list")))
 
 
-def _object(what: str, stored: Any, kind: type, *, old: bool = False) -> Any:
+def _object(what: str, stored: Any, kind: type) -> Any:
     """Return an object of a class with checked fields."""
     if not isinstance(stored, dict):
         raise ValueError(f"{what} must be stored as an object, got {_shown(stored)}.")
     made = {}
     for name, annotation in _types_of(kind).items():
-        if old and name in _NOT_OLD:
-            continue
         if annotation in (NumberFormat, TimeFormat):
             made[name] = _object(f"the {name} of {what}", stored.get(name), annotation)
         else:

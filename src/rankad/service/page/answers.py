@@ -32,8 +32,6 @@ from rankad.service.page.workspace import read_json, write_json
 from rankad.tables.encoded_columns import NumberColumn, TimeColumn
 from rankad.tables.judging import TableVerdict
 
-__all__ = ["Answers", "table_detector", "write"]
-
 _PAGE_ROWS = 20
 _MOST_CELLS = 8
 _MOST_EXPLAINED = 20

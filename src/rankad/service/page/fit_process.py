@@ -27,8 +27,6 @@ from rankad.service.page.understanding import Corrections
 from rankad.service.page.wording import without_options
 from rankad.service.page.workspace import read_json, write_json
 
-__all__ = ["fit", "main"]
-
 _WRITE_SECONDS = 0.15
 _LOOK_SECONDS = 0.1
 _MOST_NOTES = 10

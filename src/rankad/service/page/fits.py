@@ -20,9 +20,7 @@ from rankad.service.page.tables import Table, open_stored
 from rankad.service.page.understanding import Corrections
 from rankad.service.page.workspace import Workspace, read_json, write_json
 
-__all__ = ["FitRequest", "Fits"]
-
-# A process that has not been heard of for so long is gone, and so is the one that started it.
+# A process that has sent nothing for so long has ended, and so has the one that started it.
 _SILENT_SECONDS = 60.0
 # A fit whose progress nobody has asked for so long is cancelled, so that others can fit: its tab was closed.
 # A browser lets a tab in the background ask once a minute.
@@ -44,7 +42,7 @@ class FitRequest(msgspec.Struct, forbid_unknown_fields=True):
 class _Running(NamedTuple):
     folder: Path
     process: subprocess.Popen[bytes]
-    begun: float
+    started: float
 
 
 class Fits:
@@ -96,7 +94,7 @@ class Fits:
             "corrections": msgspec.to_builtins(request.corrections),
         }
         write_json(folder / "plan.json", plan)
-        write_json(folder / "about.json", {"state": "running", "label": "starting", "begun": time.time()})
+        write_json(folder / "about.json", {"state": "running", "label": "starting", "started": time.time()})
         # It ends when this end of the pipe is closed, also by the death of this process.
         process = subprocess.Popen(
             [sys.executable, "-m", "rankad.service.page.fit_process", str(folder), str(self._seconds)],
@@ -111,7 +109,7 @@ class Fits:
         (folder / _ASKED).touch()
         self.sweep()
         about = read_json(folder / "about.json")
-        about["seconds"] = round((about.get("ended") or time.time()) - about.pop("begun"), 1)
+        about["seconds"] = round((about.get("ended") or time.time()) - about.pop("started"), 1)
         about.pop("ended", None)
         if about["state"] == "done":
             about["model"] = self.model(name).describe() | {"name": about["name"]}
@@ -146,7 +144,7 @@ class Fits:
         running = self._running
         if running is None:
             return
-        late = time.monotonic() - running.begun > self._seconds + 5.0
+        late = time.monotonic() - running.started > self._seconds + 5.0
         if running.process.poll() is None and _silence(running.folder / _ASKED) > _FORGOTTEN_SECONDS:
             (running.folder / "cancel").touch()
         if (late or (running.folder / "cancel").exists()) and running.process.poll() is None:

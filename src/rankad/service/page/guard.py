@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from rankad.service.errors import RequestError
 
-__all__ = ["HEADERS", "MARK", "check_same_origin"]
-
 # Sent with every request that changes something. Another site cannot set it without being allowed to first.
 MARK = "x-rankad-page"
 

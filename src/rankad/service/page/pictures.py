@@ -17,8 +17,6 @@ from rankad.service.errors import RequestError
 from rankad.service.page.answers import Answers
 from rankad.tables.encoded_columns import CategoryColumn, NumberColumn, TimeColumn
 
-__all__ = ["Window", "places", "region"]
-
 # Dots: the most abnormal rows, and an even subset of the others.
 _MOST_ABNORMAL, _MOST_OTHERS = 1_500, 3_500
 _MOST_LABELS = 12

@@ -13,8 +13,6 @@ from rankad.report.contents import Alarm
 if TYPE_CHECKING:
     from rankad.explanations.explainer import Explanation
 
-__all__ = ["as_card"]
-
 
 def as_card(alarm: Alarm, explanation: Explanation | None, alpha: float) -> dict[str, Any]:
     """Return the card of an alarm, all of it text and numbers."""

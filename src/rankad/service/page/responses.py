@@ -16,19 +16,6 @@ from rankad.service.errors import RequestError
 from rankad.service.page.guard import HEADERS, check_same_origin
 from rankad.service.scoring import rate_of
 
-__all__ = [
-    "Answer",
-    "alpha_of",
-    "as_download",
-    "as_json",
-    "decoded",
-    "guarded",
-    "page_files",
-    "stored",
-    "whole",
-    "with_headers",
-]
-
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
 _JSON = "application/json"
 _log = logging.getLogger("rankad.service")

@@ -42,8 +42,6 @@ from rankad.service.page.workspace import Workspace, name_of, read_json
 from rankad.service.scoring import score_rows
 from rankad.service.settings import Settings
 
-__all__ = ["Host", "Page"]
-
 _log = logging.getLogger("rankad.service")
 _MOST_ROWS_ASKED = 20
 

@@ -20,8 +20,6 @@ from rankad.service.page.wording import without_options
 from rankad.service.page.workspace import Workspace, name_of, read_json, write_json
 from rankad.tables.frames import Untyped
 
-__all__ = ["Table", "bundle", "open_stored", "take"]
-
 _LONGEST_NAME = 200
 _KNOWN = {suffix for suffixes in SUFFIXES.values() for suffix in suffixes.split()} | {".gz", ".zst"}
 

@@ -16,8 +16,6 @@ from rankad.service.page.wording import without_options
 from rankad.tables.learning import learn_encoder
 from rankad.tables.stored import Note
 
-__all__ = ["Corrections", "understood"]
-
 _SHOWN_CELLS = 3
 _LOOKED_AT = 50
 # As of TableDetector.

@@ -6,8 +6,6 @@ import re
 
 from rankad._base.wording import isolated
 
-__all__ = ["without_options"]
-
 
 def without_options(text: str) -> str:
     """Leave out of an error which option of the command would help.

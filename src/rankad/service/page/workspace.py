@@ -16,8 +16,6 @@ from typing import Any, Literal
 
 from rankad.service.errors import RequestError
 
-__all__ = ["Kind", "Workspace", "read_json", "write_json"]
-
 Kind = Literal["table", "fit", "answers"]
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 # A folder with this file stays.
