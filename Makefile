@@ -23,8 +23,8 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo experiments bench quality research promises certificates engines faults schema docs docs-links browser \
-	postgres test format format-check lint types imports pytest clean dist lowest extras pictures
+.PHONY: help demo experiments bench quality research promises certificates engines service faults schema docs docs-links \
+	browser postgres test format format-check lint types imports pytest clean dist lowest extras pictures
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,17 @@ certificates: $(TEST_ENV) ## try each promise a thousand times on fresh data int
 engines: $(DEV_ENV) ## measure Spark and Dask beside one process into docs/benchmarks/engines.md (about 20 minutes)
 	$(PY) -m benchmarks.engines page --out results/engines
 	cp results/engines/engines.md docs/benchmarks/engines.md
+
+# The peer pins versions of its own; of Python it needs 3.11 or 3.12.
+MLSERVER ?= results/mlserver
+
+$(MLSERVER)/bin/mlserver:
+	$(PYTHON) -m venv $(MLSERVER)
+	$(MLSERVER)/bin/python -m pip install -q --disable-pip-version-check mlserver mlserver-sklearn
+
+service: $(DEV_ENV) $(MLSERVER)/bin/mlserver ## measure the service beside MLServer into docs/benchmarks/service.md (about 15 minutes)
+	$(PY) -m benchmarks.service --minutes 10 --peer-python $(abspath $(MLSERVER))/bin/python --out results/service
+	cp results/service/service.md docs/benchmarks/service.md
 
 faults: $(TEST_ENV) ## try bad files, kills, signals, forks and full disks into docs/faults (about 50 minutes of one core)
 	$(PY) -m benchmarks.faults --out results/faults --jobs $(JOBS); status=$$?; \

@@ -1,10 +1,11 @@
 """``python -m benchmarks.service``: how fast `rankad serve` answers, beside what it could and beside others.
 
     python -m benchmarks.service                       # some four minutes, printed
-    python -m benchmarks.service --minutes 10 --peer-python PATH --out docs/benchmarks/service.md
+    python -m benchmarks.service --minutes 10 --peer-python PATH --out results/service    # `make service`
 
 The first watches memory at 80 % load for one minute, the second for ten and adds MLServer, which the other
-Python has. Client and servers are processes on this machine; the compared ones take turns.
+Python has; interrupted, it goes on with the parts that are missing. Client and servers are processes on this
+machine; the compared ones take turns.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -320,33 +321,99 @@ def measure_peer(folder: Path, python: str, rounds: int, seconds: float) -> dict
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run what is asked for, print it, and write the page where everything was run."""
+    """Run the parts that are asked for, print the page, and write it after each of them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service", description=__doc__)
-    parser.add_argument("--parts", nargs="+", default=["single", "batches", "memory", "peer"])
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--rounds", type=int, default=3, help="turns of each comparison")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each turn")
     parser.add_argument("--minutes", type=float, default=1.0, help="of the memory's watch")
     parser.add_argument("--peer-python", help="a Python whose environment has mlserver and mlserver-sklearn")
-    parser.add_argument("--out", type=Path, help="the page to write; by default it is printed alone")
+    parser.add_argument(
+        "--out", type=Path, help="folder of results and the page; a run that was interrupted goes on there"
+    )
     asked = parser.parse_args(arguments)
-    load = os.getloadavg()[0]
+    parts = [part for part in PARTS if part in asked.parts and (part != "peer" or asked.peer_python)]
+    if "memory" in parts and "single" not in parts:
+        # Its rate is a share of that of single rows.
+        parts.insert(0, "single")
+    kept = Kept(asked.out, {"rounds": asked.rounds, "seconds": asked.seconds, "minutes": asked.minutes})
+    found = kept.found(parts)
+    load, failed = os.getloadavg()[0], list[str]()
     with tempfile.TemporaryDirectory() as name:
-        folder, found = Path(name), dict[str, Any]()
-        save_models(folder)
-        if "single" in asked.parts or "memory" in asked.parts:
-            found["single"] = measure_single(folder, asked.rounds, asked.seconds)
-        if "batches" in asked.parts:
-            found["batches"] = measure_batches(folder, asked.rounds, asked.seconds)
-        if "memory" in asked.parts:
-            rate = 0.8 * found["single"]["table"]["rate"]
-            found["memory"] = measure_memory(folder, asked.minutes, rate)
-        if "peer" in asked.parts and asked.peer_python:
-            found["peer"] = measure_peer(folder, asked.peer_python, asked.rounds, asked.seconds)
-    command = " ".join(["python -m benchmarks.service", *(sys.argv[1:] if arguments is None else arguments)])
-    page = service_page.page(found, load=load, command=command)
-    print(page)
-    if asked.out:
-        asked.out.write_text(page + "\n")
+        save_models(Path(name))
+        for part in parts:
+            if part in found:
+                continue
+            print(f"measuring: {part}", file=sys.stderr, flush=True)
+            try:
+                found[part] = PARTS[part](Path(name), asked, found)
+            except Exception as error:
+                failed.append(f"{part}: {error}")
+                continue
+            kept.add(part, found[part])
+            kept.write_page(_page(found, load, asked))
+    print(_page(found, load, asked))
+    if failed:
+        raise SystemExit("\n".join(failed))
+
+
+def _page(found: Mapping[str, Any], load: float, asked: argparse.Namespace) -> str:
+    command = f"python -m benchmarks.service --rounds {asked.rounds} --seconds {asked.seconds:g}"
+    command += f" --minutes {asked.minutes:g}" + (" --peer-python PYTHON" if "peer" in found else "")
+    return service_page.page(
+        {part: found[part] for part in PARTS if part in found}, load=load, command=command
+    )
+
+
+class Kept:
+    """The results of the parts that were measured, in a folder; nothing is kept without one.
+
+    Parameters
+    ----------
+    folder : path or None
+    settings : mapping
+        Results of other settings are measured again.
+    """
+
+    def __init__(self, folder: Path | None, settings: Mapping[str, Any]) -> None:
+        self._folder, self._settings = folder, dict(settings)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def found(self, parts: Sequence[str]) -> dict[str, Any]:
+        """Return what an interrupted run measured; after one that was completed, nothing."""
+        if self._folder is None:
+            return {}
+        found = {}
+        for part in parts:
+            path = self._folder / f"{part}.json"
+            if path.exists():
+                told = json.loads(path.read_text())
+                if told["settings"] == self._settings:
+                    found[part] = told["found"]
+        return {} if len(found) == len(parts) else found
+
+    def add(self, part: str, found: Any) -> None:
+        """Keep the results of a part."""
+        if self._folder is not None:
+            path = self._folder / f"{part}.json"
+            path.with_suffix(".part").write_text(json.dumps({"settings": self._settings, "found": found}))
+            path.with_suffix(".part").replace(path)
+
+    def write_page(self, text: str) -> None:
+        """Write the page of what there is so far."""
+        if self._folder is not None:
+            (self._folder / "service.md").write_text(text + "\n")
+
+
+PARTS: dict[str, Callable[[Path, argparse.Namespace, Mapping[str, Any]], Any]] = {
+    "single": lambda folder, asked, found: measure_single(folder, asked.rounds, asked.seconds),
+    "batches": lambda folder, asked, found: measure_batches(folder, asked.rounds, asked.seconds),
+    "peer": lambda folder, asked, found: measure_peer(folder, asked.peer_python, asked.rounds, asked.seconds),
+    "memory": lambda folder, asked, found: measure_memory(
+        folder, asked.minutes, 0.8 * found["single"]["table"]["rate"]
+    ),
+}
 
 
 if __name__ == "__main__":

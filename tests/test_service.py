@@ -6,8 +6,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import httpx2 as httpx
 import numpy as np
@@ -207,6 +208,9 @@ REFUSED = {
     "path in a name": ("/models/..%2f..%2fetc%2fpasswd/score", b"[]", {}, 404, ""),
     "alpha": ("/models/pump/score?alpha=2", b"[]", {}, 422, "alpha"),
     "alpha that is not a number": ("/models/pump/score?alpha=nan", b"[]", {}, 422, "alpha"),
+    "a rate given twice": ("/models/pump/score?alpha=0.1&alpha=0.9", b"[]", {}, 422, "2 times"),
+    "lists for a model with names": ("/models/pump/score", b"[[5.0, 1]]", {}, 422, "send objects, with flow"),
+    "reasons of lists": ("/models/pump/explain", b"[[5.0, 1]]", {}, 422, "send objects, with flow"),
     "both rates": ("/models/pump/score?alpha=0.1&fdr=0.1", b"[]", {}, 422, "not both"),
     "media type": ("/models/pump/score", b"[]", {"content-type": "image/png"}, 415, "image/png"),
     "answer of another type": ("/models/pump/score", b"[]", {"accept": "image/png"}, 415, "image/png"),
@@ -236,8 +240,12 @@ def test_bad_requests_are_refused_with_a_sentence(service, case):
     response = service.post(path, content=body, headers={"content-type": "application/json", **headers})
     assert str(response.status_code).startswith(str(status)), response.text
     error = response.json()["error"]
-    assert error["code"]
-    assert words in error["message"]
+    if path.startswith("/v2"):
+        # A text, by the protocol.
+        assert words in error
+    else:
+        assert error["code"]
+        assert words in error["message"]
     # The service goes on.
     assert service.get("/health/ready").status_code == 200
 
@@ -264,6 +272,61 @@ def test_too_many_at_once_are_asked_to_come_again(folder):
 def test_health_is_answered_when_there_is_much_to_do(folder):
     with TestClient(make_app(Settings((folder / "pump.rankad",), most_at_once=0))) as client:
         assert client.get("/health/live").status_code == 200
+
+
+def test_bodies_are_counted_together_while_they_are_held(folder, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long_task(*_):
+        begun.set()
+        go_on.wait(60)
+        return []
+
+    monkeypatch.setattr("rankad.service.app.explain_rows", long_task)
+    settings = Settings((folder / "pump.rankad",), most_bytes=1_000, most_bytes_at_once=1_500)
+    large = json.dumps([{"flow": 5.0, "mode": "eco"}] * 32).encode()
+    assert 750 < len(large) <= 1_000
+
+    def ask(what):
+        headers = {"content-type": "application/json"}
+        return client.post(f"/models/pump/{what}", content=large, headers=headers)
+
+    with TestClient(make_app(settings)) as client, ThreadPoolExecutor() as pool:
+        try:
+            waiting = pool.submit(ask, "explain")
+            assert begun.wait(30)
+            refused = ask("score")
+        finally:
+            go_on.set()
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert waiting.result().status_code == 200
+        # Those that were answered, or refused, are held no longer.
+        assert [ask("score").status_code for _ in range(3)] == [200] * 3
+
+
+def test_single_rows_do_not_wait_for_large_requests(service, monkeypatch):
+    """The history is written by threads of its own, however many others are busy."""
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def long_task(*_):
+        begun.release()
+        go_on.wait(60)
+        return []
+
+    monkeypatch.setattr("rankad.service.app.explain_rows", long_task)
+    row = [{"flow": 5.0, "mode": "eco"}]
+    with ThreadPoolExecutor(70) as pool:
+        try:
+            waiting = [pool.submit(service.post, "/models/pump/explain", json=row) for _ in range(60)]
+            begun.acquire()
+            time.sleep(0.5)
+            answer = pool.submit(service.post, "/models/pump/score", json=row)
+            late = not wait([answer], timeout=10).done
+        finally:
+            go_on.set()
+        assert not late
+        assert answer.result().status_code == 200
+        assert {each.result().status_code for each in waiting} == {200}
 
 
 def test_the_first_media_type_that_is_known_is_answered(service):
@@ -317,6 +380,40 @@ def test_keys(folder, tmp_path):
         KeyFile(path)
 
 
+def test_keys_are_read_again_when_their_file_changes(folder, tmp_path, caplog):
+    path = tmp_path / "keys"
+    first = KeyFile.add(path, "first", "read")
+    with TestClient(make_app(Settings((folder / "pump.rankad",), keys=path))) as client:
+
+        def status_of(secret):
+            return client.get("/models", headers={"authorization": f"Bearer {secret}"}).status_code
+
+        def waits_for(status, secret):
+            deadline = time.monotonic() + 15
+            while status_of(secret) != status and time.monotonic() < deadline:
+                time.sleep(0.1)
+            return status_of(secret) == status
+
+        assert status_of(first) == 200
+        second = KeyFile.add(path, "second", "read")
+        assert waits_for(200, second)
+        # Taken out, it is refused; the other one is not.
+        path.write_text("".join(line for line in path.read_text().splitlines(True) if "second" in line))
+        assert waits_for(401, first)
+        assert status_of(second) == 200
+        # A damaged file, and one that is gone, change nothing but the log.
+        for change in (lambda: path.write_text("no keys"), path.unlink):
+            caplog.clear()
+            change()
+            deadline = time.monotonic() + 15
+            while "old keys stay" not in caplog.text and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert "old keys stay" in caplog.text
+            assert [status_of(first), status_of(second)] == [401, 200]
+        third = KeyFile.add(path, "third", "read")
+        assert waits_for(200, third)
+
+
 def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
     path = tmp_path / "pump.rankad"
     TableDetector(quick()).fit(table_of(300, 0)).save(path)
@@ -336,6 +433,34 @@ def test_a_new_model_file_takes_the_place_of_the_old_one(tmp_path, new):
         assert client.post("/models/pump/reload").json()["changed"]
         again = client.post("/models/pump/score", json=rows).json()["p_value"]
         assert again == load(path).p_values(new).tolist() != first
+
+
+def test_a_model_file_that_is_gone_is_told_once_and_its_model_serves(tmp_path, new):
+    path, away = make_models(tmp_path) / "pump.rankad", tmp_path / "away"
+    with TestClient(make_app(Settings((path,)))) as client:
+        models = client.app.state.service.models
+        for _ in range(2):
+            path.rename(away)
+            # Whoever looks first has told it: the service, or this test.
+            ((name, wrong),) = models.refresh(again=True)
+            assert name == "pump"
+            assert "No such file" in wrong
+            assert models.refresh() == []
+            assert client.post("/models/pump/score", json=new.to_dicts()).status_code == 200
+            away.rename(path)
+            assert models.refresh() == []
+
+
+def test_a_model_file_that_is_gone_is_in_the_log(tmp_path, caplog):
+    path = make_models(tmp_path) / "pump.rankad"
+    with TestClient(make_app(Settings((path,)))):
+        path.unlink()
+        deadline = time.monotonic() + 10
+        while "old one is kept" not in caplog.text and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert "No such file" in caplog.text
+        time.sleep(2.5)
+    assert caplog.text.count("old one is kept") == 1
 
 
 def test_two_models_of_one_name_are_refused(folder):
@@ -482,6 +607,32 @@ def test_the_open_inference_protocol(service, folder, new):
     answer = service.post("/v2/models/pump/infer", json=asked).json()
     assert len(answer["outputs"]) == 1
     assert answer["outputs"][0]["data"] == load(folder / "pump.rankad").p_values(new).tolist()
+
+
+def test_the_examples_of_the_document_are_answered(service):
+    found = service.get("/openapi.json").json()["paths"]
+    asked = {
+        (path, kind): body["example"]
+        for path, operations in found.items()
+        for operation in operations.values()
+        for kind, body in operation.get("requestBody", {}).get("content", {}).items()
+        if "example" in body and "{version}" not in path
+    }
+    kinds = ["application/json", "application/x-ndjson", "text/csv"]
+    assert [kind for path, kind in asked if path == "/models/{name}/score"] == kinds
+    for (path, kind), example in asked.items():
+        content = example if isinstance(example, str) else json.dumps(example)
+        response = service.post(
+            path.format(name="pump"), content=content, headers={"content-type": kind, "accept": kinds[0]}
+        )
+        assert response.status_code == 200, response.text
+        answer = response.json()
+        if path.endswith("score"):
+            assert answer["alarm"] == [False, True]
+    # The example of an answer has its fields.
+    example = found["/models/{name}/score"]["post"]["responses"]["200"]["content"][kinds[0]]["example"]
+    rows = [{"flow": 4.9, "mode": "eco"}, {"flow": 60.0, "mode": "eco"}]
+    assert example.keys() == service.post("/models/pump/score", json=rows).json().keys()
 
 
 def test_every_route_is_in_the_document(settings, service):

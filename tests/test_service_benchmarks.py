@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from benchmarks import service_client, service_page
+from benchmarks import service, service_client, service_page
 
 
 @pytest.fixture
@@ -106,3 +106,41 @@ def test_memory_is_flat_over_ten_minutes_or_not(minutes, last, met):
     }
     page = service_page.page({"memory": memory}, load=0.0, command="a command")
     assert ("missed" not in page) == met
+
+
+def test_an_interrupted_run_goes_on_and_a_complete_one_starts_over(tmp_path, monkeypatch, capsys):
+    measured, broken = [], ["batches"]
+
+    def part(name, found):
+        def measure(folder, asked, before):
+            assert (folder / "array.rankad").exists()
+            if name in broken:
+                raise RuntimeError("not all requests were answered")
+            measured.append(name)
+            return found
+
+        return measure
+
+    found = {
+        "single": {name: run(3_000) for name in ("nothing", "array", "table")},
+        "batches": {"table": {"served": run(31), "in process": run(100)}},
+    }
+    monkeypatch.setattr(service, "PARTS", {name: part(name, each) for name, each in found.items()})
+    monkeypatch.setattr(service, "save_models", lambda folder: (folder / "array.rankad").touch())
+    command = ["--out", str(tmp_path / "out"), "--parts", "single", "batches"]
+    with pytest.raises(SystemExit, match="batches: not all requests"):
+        service.main(command)
+    page = tmp_path / "out" / "service.md"
+    assert "## Single rows" in page.read_text()
+    assert "## Batches" not in page.read_text()
+    broken.clear()
+    service.main(command)
+    assert measured == ["single", "batches"]
+    assert "## Batches" in page.read_text()
+    assert str(tmp_path) not in page.read_text()
+    # Now it is complete. With other settings, nothing of it counts.
+    service.main(command)
+    assert measured == ["single", "batches"] * 2
+    service.main([*command, "--seconds", "1"])
+    assert measured == ["single", "batches"] * 3
+    assert "--seconds 1" in capsys.readouterr().out

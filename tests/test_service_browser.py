@@ -150,6 +150,31 @@ def test_upload_correct_fit_move_alpha_read_a_reason_download(folder, serve, vis
     assert "grade: a category" in "\n".join(load(path).encoder_.describe())
 
 
+def test_the_first_model_that_fits_the_table_is_chosen(folder, serve, visit, tmp_path):
+    """One without column names fits a table of as many columns, and no other."""
+    numbers = np.random.default_rng(0).normal(size=(100, 3))
+    RankAD(bandwidth="D_K", C=0.1).fit(numbers).save(tmp_path / "three.rankad")
+    models = tmp_path / "three.rankad", folder / "mill.rankad"
+    page = visit(serve(Settings(models, page=PageSettings(tables=(folder / "new.csv",)))))
+    page.locator("#shown").wait_for(timeout=30_000)
+    assert page.input_value("#with") == "mill"
+    page.locator("#said:empty").wait_for(state="attached")
+    assert page.locator("#with option").first.text_content() == "three (has other columns)"
+
+
+def test_what_is_no_rate_gives_way_to_the_rate_that_is_shown(folder, serve, visit):
+    models = (folder / "mill.rankad",)
+    page = visit(serve(Settings(models, page=PageSettings(tables=(folder / "new.csv",)))))
+    page.locator("#shown").wait_for(timeout=30_000)
+    slide_to(page, 0.02)
+    alarms = n_alarms(page)
+    for text in ("0", "-5", "200", ""):
+        page.fill("#percent", text)
+        assert n_alarms(page) == alarms
+        page.press("#percent", "Tab")
+        assert page.input_value("#percent") == "2"
+
+
 def test_alpha_decides_thousands_of_rows_without_the_server(folder, serve, visit):
     settings = Settings((folder / "mill.rankad",), page=PageSettings(tables=(folder / "new.csv",)))
     page = visit(serve(settings))

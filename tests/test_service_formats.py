@@ -2,7 +2,9 @@
 
 import io
 import itertools
+import json
 import struct
+import time
 import tracemalloc
 
 import numpy as np
@@ -114,6 +116,116 @@ def test_rows_without_cells_are_counted(service):
     body = stream_of(pa.table({"flow": pa.nulls(2_000_000)}))
     assert len(body) < 1_000
     assert service.post("/models/pump/score", content=body, headers=ARROW_TYPE).status_code == 413
+
+
+def viewed(word, n):
+    """Return n views of one word, as a column."""
+    view = struct.pack("<i4sii", len(word), word[:4], 0, 0)
+    return pa.Array.from_buffers(pa.string_view(), n, [None, pa.py_buffer(view * n), pa.py_buffer(word)])
+
+
+SHARED = {
+    "dictionary": lambda word, n: pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(n, np.int8)), pa.array([word.decode()])
+    ),
+    "dictionary of views": lambda word, n: pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(n, np.int8)), viewed(word, 1)
+    ),
+    "views": viewed,
+    "runs": lambda word, n: pa.RunEndEncodedArray.from_arrays(pa.array([n]), pa.array([word.decode()])),
+    "in objects": lambda word, n: pa.StructArray.from_arrays([viewed(word, n)], ["a"]),
+    "in lists": lambda word, n: pa.FixedSizeListArray.from_arrays(viewed(word, n), 1),
+}
+
+
+@pytest.mark.parametrize("how", SHARED)
+def test_a_text_that_many_cells_share_is_counted_for_each(service, how):
+    column = SHARED[how](b"x" * 10_000, 2_000)
+    body = stream_of(pa.table({"flow": np.ones(2_000), "mode": column}))
+    assert len(body) < 100_000
+    response = service.post("/models/pump/score", content=body, headers=ARROW_TYPE)
+    assert response.status_code == 413, response.text
+    assert "send at most" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("how", ["dictionary", "views", "runs"])
+def test_shared_texts_within_the_limit_have_the_answers_of_plain_ones(service, how):
+    flow = np.random.default_rng(0).normal(5, 1, 50)
+    columns = {"plain": pa.array(["eco"] * 50), how: SHARED[how](b"eco", 50)}
+    answers = [
+        service.post(
+            "/models/pump/score",
+            content=stream_of(pa.table({"flow": flow, "mode": mode})),
+            headers=ARROW_TYPE,
+        )
+        for mode in columns.values()
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+
+
+N_WIDE = 60_000
+WIDE = {
+    "text/csv": ",".join(f"c{at}" for at in range(N_WIDE)).encode() + b"\n",
+    "application/json": json.dumps([{f"c{at}": 1 for at in range(N_WIDE)}]).encode(),
+    "application/x-ndjson": json.dumps({f"c{at}": 1 for at in range(N_WIDE)}).encode(),
+    ARROW: stream_of(pa.table({f"c{at}": [1] for at in range(12_000)})),
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_a_table_of_very_many_columns_is_refused_at_once(folder, kind):
+    with TestClient(make_app(Settings((folder / "pump.rankad",)))) as client:
+        begun = time.monotonic()
+        response = client.post("/models/pump/score", content=WIDE[kind], headers={"content-type": kind})
+        assert response.status_code == 413, response.text
+        assert response.json()["error"]["code"] == "too_many_columns"
+        # A minute, where each name is compared with each.
+        assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"[]," * 1_500_000 + b"[]]",
+        b"[" + b"{}," * 1_500_000 + b"{}]",
+        b'{"columns": {"flow": [' + b"[]," * 1_500_000 + b"[]]}}",
+    ],
+    ids=["lists", "objects", "cells"],
+)
+def test_more_lists_and_objects_than_rows_are_refused_before_they_are_made(folder, body):
+    with TestClient(make_app(Settings((folder / "pump.rankad",)))) as client:
+        tracemalloc.start()
+        try:
+            response = client.post(
+                "/models/pump/score", content=body, headers={"content-type": "application/json"}
+            )
+            assert response.status_code == 413, response.text
+            assert tracemalloc.get_traced_memory()[1] < 8 * len(body)
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "word", ["[" * 700_000, '\\"[' * 700_000, "{" * 700_000], ids=["brackets", "quotes", "braces"]
+)
+def test_brackets_in_texts_are_no_rows(folder, word):
+    rows = [{"flow": 5.0, "mode": word}] * 2
+    with TestClient(make_app(Settings((folder / "pump.rankad",)))) as client:
+        assert client.post("/models/pump/score", json=rows).status_code == 200
+
+
+def test_a_name_in_quotes_may_have_separators_in_it(tmp_path):
+    rng = np.random.default_rng(0)
+    name = "flow; m3/h; mean"
+    TableDetector(quick()).fit({name: rng.normal(size=200), "x": rng.normal(size=200)}).save(
+        tmp_path / "odd.rankad"
+    )
+    with TestClient(make_app(Settings((tmp_path / "odd.rankad",)))) as client:
+        body = f'"{name}",x\n0.1,0.2\n9.0,9.0\n'
+        headers = {"content-type": "text/csv", "accept": "application/json"}
+        answer = client.post("/models/odd/score", content=body.encode(), headers=headers)
+    assert answer.json()["alarm"] == [False, True]
 
 
 ROWS = [

@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +22,7 @@ from starlette.testclient import TestClient
 from rankad import RankAD, TableDetector, load
 from rankad.service.app import make_app
 from rankad.service.keys import KeyFile
+from rankad.service.page import answers
 from rankad.service.page.guard import MARK
 from rankad.service.page.settings import PageSettings
 from rankad.service.page.tables import open_stored
@@ -258,12 +261,17 @@ def test_tables_of_every_format(client, name, write):
         ("t.csv", b"a,a\n1,2\n"),
         ("t.csv", "ä,b\n1,2\n".encode("utf-16")[:-3]),
         ("t.csv.gz", b"\x1f\x8b broken"),
+        ("t.csv", b"a,b\n1,\xfc\n"),
+        ("t.csv", b"a,b\n1\0,2\n"),
+        ("t.csv", b"a,b\n1,2\n1,2,3\n"),
     ],
 )
 def test_what_is_no_table_is_refused_without_a_trace(client, settings, name, body, tmp_path):
     told = message_of(upload(client, body, name), 422)
     assert "rankad-page" not in told
     assert "upload" not in told.split()[0]
+    # The page has no options.
+    assert "--" not in told
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(client, app, monkeypatch):
@@ -274,6 +282,88 @@ def test_a_full_disk_is_said_and_leaves_nothing(client, app, monkeypatch):
     assert "No space left" in message_of(upload(client, b"a,b\n1,2\n"), 503)
     folders = find_page(app)._workspace.path.glob("table/*")
     assert [each for each in folders if not (each / "kept").exists()] == []
+
+
+def no_space(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+class FullFile(io.StringIO):
+    """A file that can be made, and not written to."""
+
+    def __init__(self, path, mode):
+        super().__init__()
+        Path(path).touch()
+
+    flush = no_space
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["rankad.service.page.fits.write_json", "subprocess.Popen", "rankad.service.page.fits.open"],
+)
+def test_a_fit_that_cannot_begin_says_so_and_the_next_one_can(client, app, monkeypatch, what):
+    table = upload(client, table_of(60, 4).write_csv().encode()).json()["id"]
+    with monkeypatch.context() as full:
+        full.setattr(what, FullFile if what.endswith(".open") else no_space, raising=False)
+        response = client.post("/page/fits", json={"table": table}, headers=SENT)
+        assert "No space left" in message_of(response, 503)
+    begun = client.post("/page/fits", json={"table": table}, headers=SENT)
+    assert begun.status_code == 200, begun.text
+    client.post(f"/page/fits/{begun.json()['id']}/cancel", headers=SENT)
+    assert len(list(find_page(app)._workspace.path.glob("fit/*"))) == 1
+
+
+def test_answers_that_cannot_be_stored_are_said_and_tried_again(client, monkeypatch):
+    table = client.get("/page/start").json()["tables"][0]["id"]
+    asked = {"json": {"table": table, "model": "pump"}, "headers": SENT}
+    with monkeypatch.context() as full:
+        full.setattr(np, "save", no_space)
+        assert "No space left" in message_of(client.post("/page/answers", **asked), 503)
+    assert client.post("/page/answers", **asked).status_code == 200
+
+
+def test_what_somebody_reads_is_not_written_to(tmp_path):
+    about = {"own": False}
+    answers.write(tmp_path, about, np.zeros(5_000), np.zeros(5_000))
+    read = np.load(tmp_path / "p_values.npy", mmap_mode="r")
+    answers.write(tmp_path, about, np.ones(5_000), np.ones(5_000))
+    assert not read.any()
+    assert np.load(tmp_path / "p_values.npy").all()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["about.json", "p_values.npy", "scores.npy"]
+
+
+def test_many_who_score_the_same_table_at_once_have_it_in_the_history_once(client):
+    table = client.get("/page/start").json()["tables"][0]["id"]
+
+    def score(_):
+        return client.post("/page/answers", json={"table": table, "model": "pump"}, headers=SENT)
+
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(score, range(8)))
+    assert {each.status_code for each in told} == {200}
+    assert len({each.json()["id"] for each in told}) == 1
+    assert client.get("/models/pump/history").json()["requests"] == 1
+
+
+def test_downloads_of_one_name_at_once_do_not_meet(client, monkeypatch):
+    told, together = answers_of(client), threading.Barrier(4, timeout=20)
+    remove = answers.removed
+
+    def removed(path):
+        together.wait()
+        return remove(path)
+
+    monkeypatch.setattr(answers, "removed", removed)
+    headers = {"x-request-id": "the same"}
+
+    def download(_):
+        return client.get(f"/page/answers/{told['id']}/alarms.csv", params={"alpha": 0.1}, headers=headers)
+
+    with ThreadPoolExecutor(4) as pool:
+        files = list(pool.map(download, range(4)))
+    assert {file.status_code for file in files} == {200}
+    assert len({file.content for file in files}) == 1
 
 
 def test_limits(folder, tmp_path):
@@ -522,6 +612,26 @@ def test_a_fit_that_is_cancelled_dies_or_fails(client, app):
     state = wait_for(client, answer["id"])
     assert state["state"] == "failed"
     assert "2" in state["message"]
+
+
+@pytest.mark.slow
+def test_a_fit_that_nobody_watches_any_more_gives_way(client, app, monkeypatch):
+    table = upload(client, table_of(4_000, 4).write_csv().encode()).json()["id"]
+    begun = client.post("/page/fits", json={"table": table}, headers=SENT).json()["id"]
+    page, deadline = find_page(app), time.monotonic() + 30
+    about = page._workspace.path / "fit" / begun
+    # The tab is closed, and three minutes pass.
+    past = time.time() - 200
+    while page._fits._running is not None and time.monotonic() < deadline:
+        os.utime(about / "asked", (past, past))
+        time.sleep(0.2)
+    assert client.get(f"/page/fits/{begun}").json()["state"] == "cancelled"
+    again = client.post("/page/fits", json={"table": table}, headers=SENT)
+    assert again.status_code == 200
+    # While somebody asks, it goes on.
+    page.sweep()
+    assert page._fits._running is not None
+    client.post(f"/page/fits/{again.json()['id']}/cancel", headers=SENT)
 
 
 def test_fits_of_several_processes_take_turns(client, app):

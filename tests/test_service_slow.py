@@ -18,6 +18,7 @@ from service_cases import make_models
 class Impatient(PatientProtocol):
     header_seconds = 0.4
     answer_seconds = 0.4
+    rest_seconds = 0.4
 
 
 @contextlib.contextmanager
@@ -105,6 +106,60 @@ def test_long_headers_are_refused_and_those_within_the_limit_are_not(port):
     url = f"http://127.0.0.1:{port}/health/live"
     assert httpx.get(url, headers={"x-long": "y" * 50_000}).status_code == 200
     assert httpx.get(url, headers={"x-long": "y" * 200_000}).status_code in (400, 431)
+
+
+@pytest.mark.parametrize(("size", "status"), [(60_000, b"200"), (66_000, b"431"), (120_000, b"431")])
+def test_long_headers_that_come_in_one_piece_are_measured_too(port, size, status):
+    with connected(port) as connection:
+        head = b"GET /health/live HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n"
+        connection.sendall(head + b"x-long: " + b"y" * size + b"\r\n\r\n")
+        answer = b""
+        # What comes after the end may be answered by a reset before the answer is read.
+        with contextlib.suppress(ConnectionError):
+            answer = connection.recv(65_536)
+    assert (answer[:12] or b"HTTP/1.1 431") == b"HTTP/1.1 " + status
+
+
+ROWS = b"flow,mode\n4.9,eco\n60.0,eco\n"
+
+
+@pytest.mark.parametrize("n", [1, 3], ids=["one request", "three in a row"])
+def test_a_client_that_shuts_down_its_half_has_its_answers(port, n):
+    with connected(port) as connection:
+        connection.sendall(n * (HEAD + b"content-length: %d\r\n\r\n" % len(ROWS) + ROWS))
+        connection.shutdown(socket.SHUT_WR)
+        answers = all_of(connection)
+    assert answers.count(b"HTTP/1.1 200") == answers.count(b"p_value,score,alarm") == n
+
+
+def test_half_a_request_and_an_end_is_no_request(port):
+    with connected(port) as connection:
+        connection.sendall(HEAD + b"content-length: 100\r\n\r\nflow")
+        connection.shutdown(socket.SHUT_WR)
+        # At once: after some time it would be 408.
+        assert all_of(connection) == b""
+
+
+def test_a_body_that_was_refused_is_not_read_for_ever(port):
+    with connected(port) as connection:
+        connection.sendall(HEAD + b"content-length: 99999999999\r\n\r\n")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 413")
+        begun = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() - begun < 15:
+                connection.sendall(b"4.9,eco\n" * 1_000)
+                time.sleep(0.02)
+        assert time.monotonic() - begun < 10
+
+
+def test_the_rest_of_a_refused_body_may_come_and_the_next_request_is_answered(port):
+    with connected(port) as connection:
+        connection.sendall(HEAD + b"content-encoding: gzip\r\ncontent-length: 1000\r\n\r\n")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 415")
+        connection.sendall(b"x" * 1_000)
+        time.sleep(0.6)
+        connection.sendall(b"GET /health/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
 
 
 LONG = 30_000_000

@@ -153,6 +153,52 @@ def test_a_long_text_in_a_dictionary_is_not_held_for_every_row(tmp_path, name, w
     assert max(heights) <= 2
 
 
+def shared_by_all(n, kind, **options):
+    """Return how to write n cells of one text of a megabyte, in a file of a few kilobytes."""
+
+    def write(path):
+        text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["x" * 900_000]))
+        schema = pa.schema({"a": kind, "b": pa.int64()})
+        with pq.ParquetWriter(path, schema, **options) as file:
+            for begin in range(0, n, 50):
+                texts = text.slice(begin, 50).dictionary_decode().cast(kind)
+                file.write_batch(pa.record_batch([texts, pa.array(range(begin, begin + 50))], schema))
+
+    return write
+
+
+DELTA = {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (pa.string(), {}),
+        (pa.string(), {"store_schema": False}),
+        (pa.large_string(), {}),
+        (pa.large_binary(), {}),
+        (pa.string(), DELTA),
+    ],
+)
+def test_a_text_of_less_than_a_megabyte_is_not_held_for_every_row_either(tmp_path, kind, options):
+    path = tmp_path / "t.parquet"
+    # In one row group, and in a few: texts are written fifty at a time, or this would hold them all.
+    shared_by_all(2_000, kind, **options)(path)
+    with open_table(path) as table:
+        frame = next(table)
+    assert frame.height <= 300
+
+
+def test_a_short_word_that_many_rows_share_is_read_in_few_batches(tmp_path):
+    words = np.random.default_rng(0).choice(["eco", "full", None], 400_000)
+    table = pa.table({"a": pa.array(words), "b": range(400_000)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with open_table(tmp_path / "t.parquet") as reader:
+        frames = list(reader)
+    assert len(frames) < 20
+    assert pl.concat(frames)["a"].to_list() == words.tolist()
+
+
 def test_long_texts_in_a_dictionary_are_read_as_they_are(tmp_path):
     words = [letter * 400_000 for letter in "abcde"]
     rows = [words[at % 5] for at in range(40)]

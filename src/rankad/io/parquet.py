@@ -16,8 +16,10 @@ from rankad.io.streams import ByteStream
 _GUESSED_WIDTH = 8
 # Pages are read one by one; otherwise pyarrow holds whole row groups, and a file may be one row group.
 _BUFFER_BYTES = 1 << 20
-# Dictionaries of text with more bytes than this are decoded batch by batch.
-_LONG_DICTIONARY = 1 << 20
+# Text that a batch could decode to before it is measured: of dictionaries, which are decoded piece by piece
+# beyond this, and of words that share their beginnings, for which batches are shorter.
+_MOST_DECODED, _MOST_SHARED = 64 << 20, 256 << 20
+_LEAST_GROUP = 1 << 20
 # A row group of more bytes than this, and that many times the size of the file, is a decompression bomb.
 _MOST_PACKED, _PACKED = 64 << 20, 100
 
@@ -43,7 +45,7 @@ class ParquetReader(RecordBatchReader):
         with blamed_on(self._blame):
             opened = partial(parquet.ParquetFile, path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
             self._file: Any = opened()
-            self._long = self._long_texts()
+            self._long, shared = self._long_texts(batch_bytes)
             if self._long:
                 self._file.close()
                 self._file = opened(read_dictionary=self._long)
@@ -53,24 +55,34 @@ class ParquetReader(RecordBatchReader):
         unpacked = self._checked_unpacked(size)
         width = max(_GUESSED_WIDTH * len(self.columns), max(size, unpacked) // max(self.total, 1))
         with blamed_on(self._blame):
-            self._frames = self._pieces(max(1, batch_bytes // width), self.rows)
+            n_rows = min(batch_bytes // width, _MOST_SHARED // max(shared, 1))
+            self._frames = self._pieces(max(1, n_rows), self.rows)
 
-    def _long_texts(self) -> list[str]:
-        """Return the names of the text columns with a large dictionary: decoded, they may have any size."""
+    def _long_texts(self, batch_bytes: int) -> tuple[list[str], int]:
+        """Return columns whose dictionary may hold long words, and the length of words that share beginnings.
+
+        A word is no longer than what holds it; a batch may have it in each of its rows.
+        """
         from pyarrow import types
 
         about = self._file.metadata
-        texts = {
-            field.name
-            for field in self._file.schema_arrow
-            if types.is_string(field.type) or types.is_binary(field.type)
-        }
+        kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+        fields = self._file.schema_arrow
+        texts = {field.name for field in fields if any(is_one(field.type) for is_one in kinds)}
         columns = range(about.num_columns if texts else 0)
         places = [at for at in columns if about.schema.column(at).path in texts]
-        groups = map(about.row_group, range(about.num_row_groups))
-        chunks = (group.column(at) for group in groups for at in places)
-        large = [chunk for chunk in chunks if chunk.total_uncompressed_size > _LONG_DICTIONARY]
-        return sorted({c.path_in_schema for c in large if any("DICTIONARY" in each for each in c.encodings)})
+        groups = [about.row_group(at) for at in range(about.num_row_groups)]
+        n_rows = min(about.num_rows, batch_bytes // (_GUESSED_WIDTH * max(len(fields), 1)))
+        longest = _MOST_DECODED // max(n_rows * len(places), 1)
+        long, shared = list[str](), 0
+        for at in places:
+            chunks = [group.column(at) for group in groups]
+            named = [chunk for chunk in chunks if any("DICTIONARY" in each for each in chunk.encodings)]
+            delta = [chunk for chunk in chunks if "DELTA_BYTE_ARRAY" in chunk.encodings]
+            if max((chunk.total_uncompressed_size for chunk in named), default=0) > longest:
+                long.append(chunks[0].path_in_schema)
+            shared += max((chunk.total_uncompressed_size for chunk in delta), default=0)
+        return sorted(long), shared
 
     def _checked_unpacked(self, size: int) -> int:
         """Return the uncompressed size; raise for rows longer than a batch, and for decompression bombs."""
@@ -78,7 +90,7 @@ class ParquetReader(RecordBatchReader):
         for at in range(about.num_row_groups):
             group = about.row_group(at)
             unpacked += max(0, group.total_byte_size)
-            if group.total_byte_size > max(self._batch_bytes * group.num_rows, _LONG_DICTIONARY):
+            if group.total_byte_size > max(self._batch_bytes * group.num_rows, _LEAST_GROUP):
                 raise TableError(
                     f"{self.name}: rows of {group.total_byte_size // max(1, group.num_rows):,} bytes; no row "
                     f"may be longer than {self._batch_bytes:,} (batch_bytes). Leave out the long texts."

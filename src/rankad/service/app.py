@@ -28,7 +28,7 @@ from rankad.service.formats import JSON, encode, media_type
 from rankad.service.history import History
 from rankad.service.models import ServedModel
 from rankad.service.openapi import document
-from rankad.service.scoring import Answers, decide, explain_rows, rate_of, score_rows
+from rankad.service.scoring import Answers, check_named, decide, explain_rows, rate_of, score_rows
 from rankad.service.settings import Settings, is_loopback
 from rankad.service.state import INLINE_BYTES, INLINE_ROWS, Service
 
@@ -40,6 +40,9 @@ _USUAL = 0.99
 
 # A client that was too slow gets another connection for its next try.
 _HEADERS = {401: {"www-authenticate": "Bearer"}, 408: {"connection": "close"}, 503: {"retry-after": "1"}}
+
+# Where binary tensors follow the JSON of the Open Inference Protocol.
+_JSON_LENGTH = "inference-header-content-length"
 
 Handler = Callable[[Service, Request], Awaitable[Response]]
 
@@ -61,9 +64,15 @@ def make_app(settings: Settings) -> Starlette:
         _route(service, "/v2", _v2_server),
         _route(service, "/v2/health/live", _v2_health, role=None),
         _route(service, "/v2/health/ready", _v2_health, role=None),
-        _route(service, "/v2/models/{name}", _v2_model),
-        _route(service, "/v2/models/{name}/ready", _v2_ready),
-        _route(service, "/v2/models/{name}/infer", _v2_infer, method="POST"),
+        *(
+            route
+            for model in ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+            for route in (
+                _route(service, model, _v2_model),
+                _route(service, f"{model}/ready", _v2_ready),
+                _route(service, f"{model}/infer", _v2_infer, method="POST"),
+            )
+        ),
         *service.page.routes(_route),
     ]
     app = Starlette(
@@ -92,14 +101,15 @@ def _route(
                 response = await handler(service, request)
             finally:
                 service.at_once -= 1
+                service.release(request)
         except RequestError as error:
-            response = _refusal(error)
+            response = _refusal(error, path)
         except ClientDisconnect:
-            response = _refusal(RequestError(400, "gone", "the client went away"))
+            response = _refusal(RequestError(400, "gone", "the client went away"), path)
         except Exception:
             _log.exception("request %s to %s failed", request_id, path)
             response = _refusal(
-                RequestError(500, "internal", f"something went wrong here; see request {request_id}")
+                RequestError(500, "internal", f"something went wrong here; see request {request_id}"), path
             )
         seconds = time.perf_counter() - started
         response.headers["x-request-id"] = request_id
@@ -154,25 +164,33 @@ def _check_key(service: Service, request: Request, role: str) -> None:
 
 def _check_query(request: Request, *known: str) -> None:
     """Refuse parameters that would be ignored: a name mistyped is a rate not asked for."""
-    unknown = sorted(request.query_params.keys() - set(known))
+    given = [name for name, _ in request.query_params.multi_items()]
+    unknown = sorted(set(given) - set(known))
     if unknown:
         raise RequestError(
             422,
             "unknown_parameter",
-            f"there is no parameter {unknown[0][:100]!r} in this address; there are: {', '.join(known)}",
+            f"there is no parameter {unknown[0][:100]!r} in this address; "
+            f"there are: {', '.join(known) or 'none'}",
         )
+    twice = [name for name in known if given.count(name) > 1]
+    if twice:
+        raise RequestError(422, twice[0], f"{twice[0]} is given {given.count(twice[0])} times; give it once")
 
 
-def _refusal(error: RequestError) -> Response:
+def _refusal(error: RequestError, path: str) -> Response:
     headers = _HEADERS.get(error.status, {})
-    body = {"error": {"code": error.code, "message": error.message}}
+    told: Any = {"code": error.code, "message": error.message}
+    # The Open Inference Protocol has errors that are a text.
+    body = {"error": error.message if path.startswith("/v2") else told}
     return Response(msgspec.json.encode(body), error.status, headers, JSON)
 
 
 async def _refused_by_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     messages = {404: "there is nothing at this address; GET /openapi.json lists what there is"}
-    refusal = _refusal(RequestError(error.status_code, "http", messages.get(error.status_code, error.detail)))
+    refused = RequestError(error.status_code, "http", messages.get(error.status_code, error.detail))
+    refusal = _refusal(refused, request.scope["path"])
     # Allow, for another method.
     refusal.headers.update(error.headers or {})
     return refusal
@@ -215,6 +233,7 @@ async def _score(service: Service, request: Request) -> Response:
     kind = media_type(request.headers.get("content-type"), JSON)
     accept = media_type(request.headers.get("accept"), kind)
     batch = await service.rows_of(await service.body(request), kind, service.settings.most_rows)
+    check_named(model, batch)
     if batch.n_rows == 1 and isinstance(batch.columns, (list, np.ndarray)):
         row = batch.columns[0] if isinstance(batch.columns, list) else batch.columns
         scored = await service.together.score(model, row)
@@ -240,6 +259,7 @@ async def _explain(service: Service, request: Request) -> Response:
     alpha = rate_of(request.query_params.get("alpha"), "alpha")
     kind = media_type(request.headers.get("content-type"), JSON)
     batch = await service.rows_of(await service.body(request), kind, _MOST_EXPLAINED)
+    check_named(model, batch)
     rows = await service.work(False, lambda: explain_rows(model, batch, alpha))
     return _json({"model": model.name, "rows": rows})
 
@@ -294,28 +314,54 @@ async def _reload(service: Service, request: Request) -> Response:
 
 
 async def _v2_server(service: Service, request: Request) -> Response:
-    return _json({"name": "rankad", "version": __version__, "extensions": []})
+    return _json({"name": "rankad", "version": __version__, "extensions": ["binary_tensor_data"]})
 
 
 async def _v2_health(service: Service, request: Request) -> Response:
     return _json({"live": True} if request.url.path.endswith("live") else {"ready": True})
 
 
+def _v2_served(service: Service, request: Request) -> ServedModel:
+    """Return the model of an address, which may name its version too: only the newest is served."""
+    model = service.models.get(request.path_params["name"])
+    version = request.path_params.get("version")
+    if version not in (None, inference.version_of(model)):
+        raise RequestError(
+            404,
+            "unknown_version",
+            f"model {model.name!r} has no version {version[:100]!r}; there is {inference.version_of(model)}",
+        )
+    return model
+
+
 async def _v2_model(service: Service, request: Request) -> Response:
-    return _json(inference.metadata(service.models.get(request.path_params["name"])))
+    return _json(inference.metadata(_v2_served(service, request)))
 
 
 async def _v2_ready(service: Service, request: Request) -> Response:
-    return _json({"name": service.models.get(request.path_params["name"]).name, "ready": True})
+    return _json({"name": _v2_served(service, request).name, "ready": True})
 
 
 async def _v2_infer(service: Service, request: Request) -> Response:
-    model = service.models.get(request.path_params["name"])
-    body = await service.body(request)
+    model = _v2_served(service, request)
+    _check_query(request)
+    length = request.headers.get(_JSON_LENGTH)
+    if length is not None and not (length.isdecimal() and len(length) < 20):
+        raise RequestError(400, "not_inference", f"{_JSON_LENGTH} must be a number, got {length[:50]!r}")
+    body, n_json = await service.body(request), None if length is None else int(length)
     asked = await service.work(
-        len(body) <= INLINE_BYTES, lambda: inference.read(body, model, service.settings.most_rows)
+        len(body) <= INLINE_BYTES, lambda: inference.read(body, model, service.settings.most_rows, n_json)
     )
+    check_named(model, asked.batch)
     small = asked.batch.n_rows <= INLINE_ROWS
-    answers: Answers = await service.work(small, lambda: score_rows(model, asked.batch, asked.alpha, None))
-    await service.note(model, answers, request.state.id)
-    return _json(inference.write(model, asked, answers))
+    answers: Answers = await service.work(
+        small, lambda: score_rows(model, asked.batch, asked.alpha, asked.fdr)
+    )
+    await service.note(model, answers, request.state.id, asked.fdr)
+    told, binary = inference.write(model, asked, answers)
+    if not binary:
+        return _json(told)
+    text = msgspec.json.encode(told)
+    return Response(
+        text + binary, headers={_JSON_LENGTH: str(len(text))}, media_type="application/octet-stream"
+    )

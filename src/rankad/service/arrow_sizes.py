@@ -1,4 +1,4 @@
-"""How large the compressed buffers of an Arrow stream become, read before any of them is unpacked.
+"""How large an Arrow stream becomes, known before it is: when unpacked, and when each cell has its own copy.
 
 A buffer of a compressed batch begins with its length when unpacked. Where the buffers are is written in the
 batch's metadata, a flatbuffer (Arrow's Message.fbs), of which pyarrow shows only the bytes.
@@ -10,8 +10,11 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 _VERSION_5 = 4
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
+_VIEW_BYTES = 16
 
 
 def unpacked_bytes(body: bytes) -> int:
@@ -37,6 +40,65 @@ def unpacked_bytes(body: bytes) -> int:
         for start, length in _compressed(memoryview(message.metadata))
         if length >= 8
     )
+
+
+def shared_bytes(table: Any) -> int:
+    """Return how many bytes the cells take that share a text or a run, once each has its own copy.
+
+    A stream holds a word of a dictionary once, however many rows have it. So it does with texts that views
+    point to, and with runs of equal values.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> words = pa.array(["a long word", "b"]).dictionary_encode()
+    >>> shared_bytes(pa.table({"word": words.take(pa.array([0, 0, 0, 1])), "x": [1.0, 2.0, 3.0, 4.0]}))
+    34
+    """
+    return sum(_shared(chunk) for column in table.columns for chunk in column.chunks)
+
+
+def _shared(array: Any) -> int:
+    from pyarrow import types
+
+    kind = array.type
+    if hasattr(kind, "storage_type"):
+        return _shared(array.storage)
+    if types.is_dictionary(kind):
+        lengths, at = _lengths(array.dictionary), array.indices.drop_null()
+        return int(lengths[at.to_numpy(zero_copy_only=False)].sum())
+    if types.is_run_end_encoded(kind):
+        return len(array) * int(_lengths(array.values).max(initial=0))
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return int(_lengths(array).sum())
+    if types.is_struct(kind):
+        return sum(_shared(part) for part in array.flatten())
+    if types.is_map(kind):
+        return _shared(array.keys) + _shared(array.items)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _shared(array.values)
+    if types.is_nested(kind):
+        raise ValueError(f"columns of type {kind!s:.100} are not taken")
+    return 0
+
+
+def _lengths(array: Any) -> Any:
+    """Return the bytes of each cell, 0 where it is missing."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    kind = array.type
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        views = np.frombuffer(array.buffers()[1], np.uint8).reshape(-1, _VIEW_BYTES)
+        lengths = views[array.offset :][: len(array), :4].copy().view("<i4").ravel().astype(np.int64)
+        return np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
+    texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if any(is_one(kind) for is_one in texts):
+        return pc.binary_length(array).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if types.is_nested(kind) or types.is_dictionary(kind) or hasattr(kind, "storage_type"):
+        raise ValueError(f"words or runs of type {kind!s:.100} are not taken")
+    width = 1 if types.is_boolean(kind) or types.is_null(kind) else kind.bit_width // 8
+    return np.full(len(array), width, dtype=np.int64)
 
 
 def _compressed(metadata: memoryview) -> Iterator[tuple[int, int]]:

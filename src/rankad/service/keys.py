@@ -26,7 +26,8 @@ class Key(NamedTuple):
 class KeyFile:
     """A file with a line for each key: name, role and SHA-256 of the secret.
 
-    The secrets are 256 random bits, so that a plain digest cannot be searched.
+    The secrets are 256 random bits, so that a plain digest cannot be searched. A key whose line is taken
+    out is refused once `refresh` has read the file again.
 
     Parameters
     ----------
@@ -42,8 +43,30 @@ class KeyFile:
             raise ValueError(
                 f"there is no file of keys {path}; make it with rankad serve --new-key NAME --keys {path}."
             )
-        lines = path.read_bytes().decode("utf-8", "replace").splitlines()
-        self.keys = [_parse(path, line) for line in lines if line.strip()]
+        self._stamp, self.keys = _read(path)
+
+    def refresh(self) -> str | None:
+        """Read the file again if it has changed; the old keys stay where it cannot be read.
+
+        Returns
+        -------
+        str or None
+            What is wrong with the file, told once; "" if it was read; None if nothing has changed.
+        """
+        try:
+            stamp = _stamp_of(self.path)
+            if stamp == self._stamp:
+                return None
+            self._stamp = stamp
+            self._stamp, self.keys = _read(self.path)
+        except OSError as error:
+            if self._stamp is None:
+                return None
+            self._stamp = None
+            return str(error)
+        except ValueError as error:
+            return str(error)
+        return ""
 
     @classmethod
     def add(cls, path: Path, name: str, role: Role) -> str:
@@ -66,6 +89,18 @@ class KeyFile:
             if hmac.compare_digest(key.digest, digest):
                 match = key
         return match
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int]:
+    found = os.stat(path)
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _read(path: Path) -> tuple[tuple[int, int, int] | None, list[Key]]:
+    # The stamp comes first: a file that changes meanwhile is read once more.
+    stamp = _stamp_of(path)
+    lines = path.read_bytes().decode("utf-8", "replace").splitlines()
+    return stamp, [_parse(path, line) for line in lines if line.strip()]
 
 
 def _digest(secret: str) -> str:

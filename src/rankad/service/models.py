@@ -11,6 +11,9 @@ from rankad.detectors.base import CalibratedDetector
 from rankad.modelfile import ModelCard, load, read_card
 from rankad.service.errors import RequestError
 
+# In the place of the stamp of a file that is not there.
+_GONE = (0, 0, 0)
+
 
 class ServedModel(NamedTuple):
     """A fitted detector and where it comes from."""
@@ -29,6 +32,7 @@ class ServedModel(NamedTuple):
             "kind": card.kind,
             "alpha": card.alpha,
             "columns": list(card.columns),
+            "n_columns": len(card.columns) or card.n_columns,
             "encoding": [line.replace("nominal", "normal") for line in card.encoding],
             "normal_rows": card.n_rows,
             "calibrating_rows": card.n_calibrating,
@@ -80,7 +84,7 @@ class ModelStore:
         Parameters
         ----------
         again : bool
-            Whether to try files again that could not be loaded, and to report files that are gone.
+            Whether to try files again that could not be loaded, and to report again files that are gone.
 
         Returns
         -------
@@ -92,9 +96,15 @@ class ModelStore:
             try:
                 stamp = _stamp(model.path)
             except OSError as error:
-                changes += [(name, str(error))] if again else []
+                # Told once, or whenever somebody asks.
+                if again or self._failed.get(name) != _GONE:
+                    changes.append((name, str(error)))
+                self._failed[name] = _GONE
                 continue
-            if stamp == model.stamp or (not again and stamp == self._failed.get(name)):
+            if stamp == model.stamp:
+                self._failed.pop(name, None)
+                continue
+            if not again and stamp == self._failed.get(name):
                 continue
             try:
                 self._models[name] = _load(name, model.path)

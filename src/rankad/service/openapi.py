@@ -7,7 +7,7 @@ from typing import Any
 
 from rankad import __version__
 from rankad.service.formats import ARROW, CSV, JSON, NDJSON
-from rankad.service.inference import DATATYPES
+from rankad.service.inference import DATATYPES, IGNORED
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -58,6 +58,16 @@ _ANSWER = _object(
     score=_NUMBERS,
     alarm={"type": "array", "items": {"type": "boolean"}},
 )
+_ANSWER_EXAMPLE = {
+    "model": "pump",
+    "alpha": 0.01,
+    "fdr": None,
+    "rows": 2,
+    "alarms": 1,
+    "p_value": [0.62, 0.0005],
+    "score": [0.8, -31.4],
+    "alarm": [False, True],
+}
 _REASON = _object(
     column={"type": "string"},
     value=_CELL,
@@ -81,6 +91,7 @@ _MODEL = _object(
     kind={"type": "string"},
     alpha=_RATE,
     columns=_TEXTS,
+    n_columns=_COUNT,
     encoding=_TEXTS,
     normal_rows=_COUNT,
     calibrating_rows=_COUNT,
@@ -143,9 +154,19 @@ _TENSOR = _object(
 _INFER = {
     "type": "object",
     "required": ["inputs"],
+    "additionalProperties": False,
     "properties": {
         "id": {"type": ["string", "null"]},
-        "parameters": {"type": "object", "properties": {"alpha": _RATE}},
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "alpha": _RATE,
+                "fdr": _RATE,
+                "binary_data_output": {"type": "boolean"},
+                **{name: {} for name in sorted(IGNORED)},
+            },
+            "additionalProperties": False,
+        },
         "inputs": {
             "type": "array",
             "minItems": 1,
@@ -194,6 +215,8 @@ _ERROR = {
         }
     },
 }
+# The Open Inference Protocol has errors that are a text.
+_ERROR_TEXT = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
 _REFUSALS = {
     400: "The body cannot be read.",
     401: "A key is missing or unknown.",
@@ -209,6 +232,16 @@ _REFUSALS = {
 }
 _WITHOUT_KEY = ("/health/live", "/health/ready", "/v2/health/live", "/v2/health/ready")
 _OF_BODY = (400, 408, 413, 415, 422)
+
+
+_VERSION_2 = "Open Inference Protocol: "
+_INFER_EXAMPLE = {
+    "parameters": {"alpha": 0.01},
+    "inputs": [
+        {"name": "flow", "shape": [2], "datatype": "FP64", "data": [4.9, 60.0]},
+        {"name": "mode", "shape": [2], "datatype": "BYTES", "data": ["eco", "eco"]},
+    ],
+}
 
 
 def document(models: Sequence[str] = (), *, keys: bool = False) -> dict[str, Any]:
@@ -228,10 +261,20 @@ def document(models: Sequence[str] = (), *, keys: bool = False) -> dict[str, Any
     )
     fdr = _query("fdr", _RATE, "Alarms of which at most this share is expected to be false.")
     alarms = _query("alarms", {"type": "integer", "minimum": 0, "maximum": 1000}, "How many alarms to list.")
-    rows = {JSON: {"schema": _ROWS, "example": _EXAMPLE}, NDJSON: _TEXT, CSV: _TEXT, ARROW: _BINARY}
-    scored = {JSON: {"schema": _ANSWER}, NDJSON: _TEXT, CSV: _TEXT, ARROW: _BINARY}
+    rows = {
+        JSON: {"schema": _ROWS, "example": _EXAMPLE},
+        NDJSON: _TEXT | {"example": '{"flow": 4.9, "mode": "eco"}\n{"flow": 60.0, "mode": "eco"}\n'},
+        CSV: _TEXT | {"example": "flow,mode\n4.9,eco\n60.0,eco\n"},
+        ARROW: _BINARY,
+    }
+    scored = {
+        JSON: {"schema": _ANSWER, "example": _ANSWER_EXAMPLE},
+        NDJSON: _TEXT,
+        CSV: _TEXT,
+        ARROW: _BINARY,
+    }
     healthy = _object(status={"type": "string"})
-    version_2 = "Open Inference Protocol: "
+    version = {"name": "version", "in": "path", "required": True, "schema": {"type": "string"}}
     paths: dict[str, dict[str, Any]] = {
         "/health/live": _get("The process runs.", healthy, refusals=()),
         "/health/ready": _get("Models are loaded.", healthy, refusals=()),
@@ -266,34 +309,13 @@ def document(models: Sequence[str] = (), *, keys: bool = False) -> dict[str, Any
             )
         },
         "/v2": _get(
-            version_2 + "server metadata.",
+            _VERSION_2 + "server metadata.",
             _object(name={"type": "string"}, version={"type": "string"}, extensions=_TEXTS),
         ),
-        "/v2/health/live": _get(version_2 + "live.", _object(live={"type": "boolean"}), refusals=()),
-        "/v2/health/ready": _get(version_2 + "ready.", _object(ready={"type": "boolean"}), refusals=()),
-        "/v2/models/{name}": _get(
-            version_2 + "model metadata.",
-            _object(
-                name={"type": "string"},
-                versions=_TEXTS,
-                platform={"type": "string"},
-                inputs={"type": "array", "items": _TENSOR},
-                outputs={"type": "array", "items": _TENSOR},
-            ),
-            [name],
-        ),
-        "/v2/models/{name}/ready": _get(
-            version_2 + "model ready.", _object(name={"type": "string"}, ready={"type": "boolean"}), [name]
-        ),
-        "/v2/models/{name}/infer": {
-            "post": _does(
-                version_2 + "score.",
-                [name],
-                _as_json(_INFERRED),
-                refusals=(404, *_OF_BODY),
-                body={JSON: {"schema": _INFER}},
-            )
-        },
+        "/v2/health/live": _get(_VERSION_2 + "live.", _object(live={"type": "boolean"}), refusals=()),
+        "/v2/health/ready": _get(_VERSION_2 + "ready.", _object(ready={"type": "boolean"}), refusals=()),
+        **_version_2_of_a_model([name], "/v2/models/{name}"),
+        **_version_2_of_a_model([name, version], "/v2/models/{name}/versions/{version}"),
     }
     whole = {
         "openapi": "3.1.0",
@@ -304,7 +326,7 @@ def document(models: Sequence[str] = (), *, keys: bool = False) -> dict[str, Any
         },
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Error": _ERROR},
+            "schemas": {"Error": _ERROR, "ErrorText": _ERROR_TEXT},
         },
         "paths": paths,
     }
@@ -313,6 +335,27 @@ def document(models: Sequence[str] = (), *, keys: bool = False) -> dict[str, Any
             for operation in operations.values():
                 operation["security"] = [{"key": []}]
     return whole
+
+
+def _version_2_of_a_model(names: Sequence[Any], path: str) -> dict[str, Any]:
+    """Return the addresses of a model in the Open Inference Protocol."""
+    tensors = {"type": "array", "items": _TENSOR}
+    about = _object(
+        name={"type": "string"}, versions=_TEXTS, platform={"type": "string"}, inputs=tensors, outputs=tensors
+    )
+    ready = _object(name={"type": "string"}, ready={"type": "boolean"})
+    infer = _does(
+        _VERSION_2 + "score. Tensors may also be binary, after the JSON (extension binary_tensor_data).",
+        names,
+        {**_as_json(_INFERRED), "application/octet-stream": _BINARY},
+        refusals=(404, *_OF_BODY),
+        body={JSON: {"schema": _INFER, "example": _INFER_EXAMPLE}},
+    )
+    return {
+        path: _get(_VERSION_2 + "model metadata.", about, names),
+        f"{path}/ready": _get(_VERSION_2 + "model ready.", ready, names),
+        f"{path}/infer": {"post": infer},
+    }
 
 
 def _query(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
@@ -343,7 +386,8 @@ def _does(
     refusals: Sequence[int] = (),
     body: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    error = _as_json({"$ref": "#/components/schemas/Error"})
+    schema = "ErrorText" if summary.startswith(_VERSION_2) else "Error"
+    error = _as_json({"$ref": f"#/components/schemas/{schema}"})
     answers: dict[str, Any] = {"200": {"description": "OK", "content": content}}
     for status in sorted({401, 405, 503, *refusals}):
         answers[str(status)] = {"description": _REFUSALS[status], "content": error}

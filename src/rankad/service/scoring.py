@@ -86,6 +86,17 @@ def decide(scored: dict[str, Any], rate: float, fdr: float | None) -> Answers:
     return Answers(columns, rate)
 
 
+def check_named(model: ServedModel, batch: Batch) -> None:
+    """Refuse lists of numbers where the model has columns with names."""
+    if isinstance(batch.columns, np.ndarray) and model.card.columns:
+        names = ", ".join(name[:100] for name in model.card.columns[:3])
+        raise RequestError(
+            422,
+            "rows",
+            f"the rows are lists, and the model has columns with names: send objects, with {names}",
+        )
+
+
 def _check_names(model: ServedModel, columns: Any) -> None:
     """Refuse a table without rows that lacks columns: it may have been read as what it is not."""
     names = getattr(columns, "column_names", getattr(columns, "columns", columns))

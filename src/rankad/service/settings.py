@@ -31,8 +31,10 @@ class Settings:
         Limits of one request.
     most_at_once : int
         Requests that are worked on at the same time; others are asked to come again.
+    most_bytes_at_once : int
+        Size of the bodies of all these together; those beyond it are asked to come again.
     workers : int
-        Processes that answer; `most_at_once` is of each.
+        Processes that answer; `most_at_once` and `most_bytes_at_once` are of each.
     read_seconds, score_seconds : float
         How long a client may take to send a request, and how long scoring may take.
     page : PageSettings
@@ -48,6 +50,7 @@ class Settings:
     most_bytes: int = 64 * 2**20
     most_rows: int = 1_000_000
     most_at_once: int = 256
+    most_bytes_at_once: int = 2**30
     workers: int = 1
     read_seconds: float = 30.0
     score_seconds: float = 60.0

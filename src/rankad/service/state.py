@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from rankad.service.drift import DriftWatch
 from rankad.service.errors import RequestError
-from rankad.service.formats import Batch, read_rows
+from rankad.service.formats import MOST_COLUMNS, Batch, read_rows
 from rankad.service.history import History, Scored
 from rankad.service.journal import Journal
 from rankad.service.keys import KeyFile
@@ -34,6 +34,8 @@ INLINE_ROWS = 32
 # So do fewer bytes to read.
 INLINE_BYTES = 64 * 1024
 _REFRESH_SECONDS = 1.0
+# Threads of large tasks. The history and the watch over files have others, so that they never wait for these.
+_MOST_THREADS = 8
 
 
 class Service:
@@ -53,6 +55,8 @@ class Service:
             # Whether it can be opened is known before anything is served; connections do not survive a fork.
             History(settings.history, settings.keep_days).close()
         self.at_once = 0
+        self.bytes_at_once = 0
+        self._threads: anyio.CapacityLimiter | None = None
         self.together = Together()
         self.registry = CollectorRegistry()
         self.requests = Counter(
@@ -77,6 +81,7 @@ class Service:
             self.drift = DriftWatch(self.history, lambda name: self.drifts.labels(name).inc())
         # A process that takes the place of another one was forked from models of long ago.
         self._look_for_models()
+        self._look_for_keys()
         self.page.open()
         watch = asyncio.create_task(self._watch())
         try:
@@ -97,6 +102,14 @@ class Service:
             if self.history is not None:
                 await self.drift.advance()
             await anyio.to_thread.run_sync(self._look_for_models)
+            await anyio.to_thread.run_sync(self._look_for_keys)
+
+    def _look_for_keys(self) -> None:
+        wrong = None if self.keys is None else self.keys.refresh()
+        if wrong:
+            _log.error("the old keys stay; the file of keys cannot be used: %s", wrong)
+        elif wrong is not None:
+            _log.info("the file of keys has changed and was read again")
 
     def _look_for_models(self) -> None:
         for name, wrong in self.models.refresh():
@@ -129,6 +142,7 @@ class Service:
                     size += len(chunk)
                     if size > most:
                         raise too_large
+                    self._hold(request, len(chunk))
                     chunks.append(chunk)
         except TimeoutError:
             raise RequestError(
@@ -136,13 +150,27 @@ class Service:
             ) from None
         return b"".join(chunks)
 
+    def _hold(self, request: Request, n_bytes: int) -> None:
+        """Count a part of a body as held, until `release`; raise if all bodies together are too large."""
+        most = max(self.settings.most_bytes_at_once, self.settings.most_bytes)
+        if self.bytes_at_once + n_bytes > most:
+            raise RequestError(503, "busy", "too many large requests at the same time; try again in a second")
+        self.bytes_at_once += n_bytes
+        request.state.n_bytes = getattr(request.state, "n_bytes", 0) + n_bytes
+
+    def release(self, request: Request) -> None:
+        """Forget the body of a request that is answered."""
+        self.bytes_at_once -= getattr(request.state, "n_bytes", 0)
+
     async def work(self, small: bool, task: Callable[[], Any]) -> Any:
         """Run a task: a small one at once, others on a thread and within the limit on time."""
         if small:
             return task()
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(_MOST_THREADS)
         try:
             async with asyncio.timeout(self.settings.score_seconds):
-                return await anyio.to_thread.run_sync(task, abandon_on_cancel=True)
+                return await anyio.to_thread.run_sync(task, abandon_on_cancel=True, limiter=self._threads)
         except TimeoutError:
             raise RequestError(
                 503, "too_slow", f"scoring took more than {self.settings.score_seconds:g} s; send fewer rows"
@@ -151,7 +179,9 @@ class Service:
     async def rows_of(self, body: bytes, kind: str, most_rows: int) -> Batch:
         """Read the rows of a body, a large one on a thread."""
         most_bytes = self.settings.most_bytes
-        small, task = len(body) <= INLINE_BYTES, partial(read_rows, body, kind, most_rows, most_bytes)
+        most_columns = max(MOST_COLUMNS, *(model.card.n_columns for model in self.models))
+        small = len(body) <= INLINE_BYTES
+        task = partial(read_rows, body, kind, most_rows, most_bytes, most_columns)
         batch: Batch = await self.work(small, task)
         return batch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -54,9 +55,19 @@ def table_detector(model: ServedModel, columns: list[str]) -> TableDetector:
 
 
 def write(folder: Path, about: dict[str, Any], p_values: Floats, scores: Floats) -> None:
-    """Store what was said of a table."""
-    np.save(folder / "p_values.npy", p_values)
-    np.save(folder / "scores.npy", scores)
+    """Store what was said of a table.
+
+    Another request may be reading the same, mapped into memory: a file is replaced, never written to.
+    """
+    for name, values in {"p_values.npy": p_values, "scores.npy": scores}.items():
+        part = folder / f"{name}.{secrets.token_hex(4)}"
+        try:
+            with open(part, "wb") as file:
+                np.save(file, values)
+            os.replace(part, folder / name)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
     write_json(folder / "about.json", about)
 
 

@@ -23,7 +23,8 @@ from rankad.detectors.rank import RankAD
 from rankad.detectors.table import TableDetector
 from rankad.scoring.loading import threads
 from rankad.service.page.tables import open_stored
-from rankad.service.page.understanding import Corrections, without_options
+from rankad.service.page.understanding import Corrections
+from rankad.service.page.wording import without_options
 from rankad.service.page.workspace import read_json, write_json
 
 _WRITE_SECONDS = 0.15

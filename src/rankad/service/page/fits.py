@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -21,8 +22,13 @@ from rankad.service.page.workspace import Workspace, read_json, write_json
 
 # A process that has sent nothing for so long has ended, and so has the one that started it.
 _SILENT_SECONDS = 60.0
+# A fit whose progress nobody has asked for so long is cancelled, so that others can fit: its tab was closed.
+# A browser lets a tab in the background ask once a minute.
+_FORGOTTEN_SECONDS = 180.0
 _ENDED = ("done", "failed", "cancelled")
 _MOST_LOADED = 4
+# Touched when somebody asks how far a fit is, of whichever process of the service.
+_ASKED = "asked"
 
 
 class FitRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -67,7 +73,21 @@ class Fits:
     def _start(self, table: Table, request: FitRequest) -> dict[str, Any]:
         self.sweep()
         folder = self._workspace.make("fit")
-        self._take_turn(folder.name)
+        try:
+            self._take_turn(folder.name)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        try:
+            self._begin(folder, table, request)
+        except BaseException:
+            # As where the disk is full: the turn is given back, or nobody could fit for a while.
+            self._turn.unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return self.state(folder.name)
+
+    def _begin(self, folder: Path, table: Table, request: FitRequest) -> None:
         plan = {
             "table": str(table.path),
             "mixed": request.mixed,
@@ -82,11 +102,11 @@ class Fits:
             stdout=subprocess.DEVNULL,
         )
         self._running = _Running(folder, process, time.monotonic())
-        return self.state(folder.name)
 
     def state(self, name: str) -> dict[str, Any]:
         """Return how far a fit is."""
         folder = self._workspace.find("fit", name)
+        (folder / _ASKED).touch()
         self.sweep()
         about = read_json(folder / "about.json")
         about["seconds"] = round((about.get("ended") or time.time()) - about.pop("started"), 1)
@@ -125,6 +145,8 @@ class Fits:
         if running is None:
             return
         late = time.monotonic() - running.started > self._seconds + 5.0
+        if running.process.poll() is None and _silence(running.folder / _ASKED) > _FORGOTTEN_SECONDS:
+            (running.folder / "cancel").touch()
         if (late or (running.folder / "cancel").exists()) and running.process.poll() is None:
             running.process.kill()
             running.process.wait()
@@ -153,15 +175,24 @@ class Fits:
         """Let no other process of this service begin a fit meanwhile."""
         for _ in range(2):
             try:
-                with open(self._turn, "x") as file:
-                    file.write(name)
+                self._write_turn(name)
                 return
             except FileExistsError:
                 if not self._is_stale():
                     raise RequestError(
-                        503, "fitting", "another table is being fitted; wait until it is done, or cancel it"
+                        503, "fitting", "another table is being fitted; try again when it is done"
                     ) from None
                 self._turn.unlink(missing_ok=True)
+
+    def _write_turn(self, name: str) -> None:
+        with open(self._turn, "x") as file:
+            try:
+                file.write(name)
+                file.flush()
+            except OSError:
+                # A file without a name would be in the way of everybody.
+                self._turn.unlink(missing_ok=True)
+                raise
 
     def _is_stale(self) -> bool:
         try:
@@ -188,3 +219,11 @@ class Fits:
                     ),
                 )
             write_json(folder / "about.json", about | {"state": state, "message": why, "ended": time.time()})
+
+
+def _silence(path: Path) -> float:
+    """Return how long ago a file was touched; 0 if it is not there."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
@@ -17,6 +18,7 @@ from rankad.service.scoring import rate_of
 
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
 _JSON = "application/json"
+_log = logging.getLogger("rankad.service")
 
 Answer = Callable[[Any, Request], Awaitable[Response]]
 
@@ -41,6 +43,21 @@ def with_headers(answer: Answer) -> Answer:
         return response
 
     return answered
+
+
+def stored(answer: Answer) -> Answer:
+    """Return what answers 503 with the reason where the disk is full or a file cannot be written."""
+
+    async def tried(host: Any, request: Request) -> Response:
+        try:
+            return await answer(host, request)
+        except OSError as error:
+            _log.error("request %s: the page cannot store what it needs: %s", request.state.id, error)
+            raise RequestError(
+                503, "storage", f"the page cannot store what it needs: {error.strerror or error}"
+            ) from None
+
+    return tried
 
 
 def guarded(answer: Answer) -> Answer:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import secrets
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
@@ -30,9 +32,11 @@ from rankad.service.page.responses import (
     decoded,
     guarded,
     page_files,
+    stored,
     whole,
     with_headers,
 )
+from rankad.service.page.tables import Table
 from rankad.service.page.understanding import Corrections, understood
 from rankad.service.page.workspace import Workspace, name_of, read_json
 from rankad.service.scoring import score_rows
@@ -80,6 +84,7 @@ class Page:
         self._workspace = Workspace(kept.folder, kept.keep_seconds, kept.most_bytes)
         self._fits = Fits(self._workspace, kept.fit_seconds)
         self._bundled: list[dict[str, Any]] = []
+        self._scoring = asyncio.Lock()
 
     def open(self) -> None:
         """Read the tables that are offered; once in each process, after forking, since it uses polars."""
@@ -110,7 +115,7 @@ class Page:
             ("/page/answers/{id}", self._about, "read"),
             ("/page/answers/{id}/p-values", self._p_values, "read"),
             ("/page/answers/{id}/alarms", self._alarms, "read"),
-            ("/page/answers/{id}/alarms.csv", self._csv, "read"),
+            ("/page/answers/{id}/alarms.csv", stored(self._csv), "read"),
             ("/page/answers/{id}/reasons", self._reasons, "read"),
             ("/page/answers/{id}/places", self._places, "read"),
             ("/page/answers/{id}/region", self._region, "read"),
@@ -124,7 +129,9 @@ class Page:
         ]
         made += [route(self._host, path, with_headers(what), role=role) for path, what, role in asked]
         for path, what, role in changing:
-            made.append(route(self._host, path, guarded(with_headers(what)), method="POST", role=role))
+            made.append(
+                route(self._host, path, guarded(with_headers(stored(what))), method="POST", role=role)
+            )
         return made
 
     def sweep(self) -> None:
@@ -207,6 +214,14 @@ class Page:
             raise RequestError(422, "model", "name a served model, or a fit")
         model = self._fits.model(asked.fit) if asked.fit is not None else host.models.get(asked.model or "")
         name = name_of("answers", asked.table, asked.fit or asked.model or "", model.card.sha256)
+        # Two who score the same table at the same time have it scored, and kept in the history, once.
+        async with self._scoring:
+            await self._score_once(host, request, asked, table, model, name)
+        return as_json(await host.work(False, lambda: self._answers(name).describe()))
+
+    async def _score_once(
+        self, host: Host, request: Request, asked: _ScoreRequest, table: Table, model: ServedModel, name: str
+    ) -> None:
         if not self._workspace.has("answers", name):
             own = model.path.parent / "p_values.npy"
             about = {"table": asked.table, "fit": asked.fit, "model": asked.model, "own": False}
@@ -224,11 +239,12 @@ class Page:
             else:
                 batch = Batch(table.frame, table.frame.height)
                 scored = await host.work(False, partial(score_rows, model, batch, None, None))
+                # Where it is kept comes first: a full disk must not leave a row in the history twice.
+                folder = self._workspace.make("answers", name)
                 if asked.model is not None:
                     await host.note(model, scored, request.state.id)
                 p_values, scores = scored.columns["p_value"], scored.columns["score"]
-                answering.write(self._workspace.make("answers", name), about, p_values, scores)
-        return as_json(await host.work(False, lambda: self._answers(name).describe()))
+                answering.write(folder, about, p_values, scores)
 
     def _answers(self, name: str) -> Answers:
         folder = self._workspace.find("answers", name)
@@ -265,7 +281,7 @@ class Page:
         alpha = alpha_of(request)
 
         def write(answers: Answers) -> tuple[bytes, str]:
-            path = answers.folder / f"alarms-{request.state.id[:40].encode().hex()}.csv"
+            path = answers.folder / f"alarms-{secrets.token_hex(8)}.csv"
             answers.write_csv(path, alpha)
             return answering.removed(path), answering.name_for(answers.table.name, "-alarms.csv")
 

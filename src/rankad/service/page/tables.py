@@ -16,6 +16,7 @@ from rankad.io.suffixes import SUFFIXES
 from rankad.io.table_files import check_unpacked, held_bytes, open_table
 from rankad.service.errors import RequestError
 from rankad.service.page.settings import PageSettings
+from rankad.service.page.wording import without_options
 from rankad.service.page.workspace import Workspace, name_of, read_json, write_json
 from rankad.tables.frames import Untyped
 
@@ -93,7 +94,7 @@ def _store(folder: Path, file: Path, name: str, most_rows: int, settings: PageSe
     except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # The name under which it lies here is of no use to anybody.
         text = str(error).replace(str(file), shown(name)).splitlines()[0][:900]
-        raise RequestError(422, "table", text) from None
+        raise RequestError(422, "table", without_options(text)) from None
     # Another process may be storing the same.
     part = folder / f"rows.{secrets.token_hex(4)}"
     frame.write_ipc(part)

@@ -12,6 +12,7 @@ from rankad._base.wording import isolated, shown
 from rankad.columns.inferred import ColumnOptions
 from rankad.service.errors import RequestError
 from rankad.service.page.tables import Table
+from rankad.service.page.wording import without_options
 from rankad.tables.learning import learn_encoder
 from rankad.tables.stored import Note
 
@@ -115,15 +116,6 @@ def _doubt(name: str, text: str) -> str:
     """Leave out what stands beside it on the page."""
     told = _plainly(text).removeprefix(f"column {name!r} is ")
     return told[:1].upper() + told[1:]
-
-
-def without_options(text: str) -> str:
-    """Leave out of an error which option of the command would help.
-
-    >>> without_options("column 'l' is a list; leave it out with --drop l (drop=['l']).")
-    "column 'l' is a list; leave it out."
-    """
-    return isolated(re.sub(r" with --[a-z-]+ \S+( \([a-z_]+=[^)]*\))?", "", text))
 
 
 def _plainly(text: str) -> str:

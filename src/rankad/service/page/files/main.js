@@ -41,7 +41,7 @@ const trying = (task) => async (...given) => { try { return await task(...given)
 
 const mode = () => document.querySelector("input[name=mode]:checked").value;
 const tableOf = (id) => tables.find((table) => table.id === id);
-const fits = (model, table) => !model.columns.length || model.columns.every((name) => table.names.includes(name));
+const fits = (model, table) => (model.columns.length ? model.columns.every((name) => table.names.includes(name)) : table.columns === model.n_columns);
 const corrections = () => { const id = $("table").value; if (!said.has(id)) said.set(id, nothingSaid()); return said.get(id); };
 
 function showChoice() {
@@ -179,6 +179,8 @@ $("percent").addEventListener("input", () => {
   const alpha = Number($("percent").value) / 100;
   if (alpha > 0 && alpha < 1) { move(alpha, { typed: true }); later(); }
 });
+// What is no rate gives way to the rate that is shown.
+$("percent").addEventListener("change", () => { if (current) $("percent").value = nice(100 * current.alpha); });
 $("choice").addEventListener("submit", (event) => { event.preventDefault(); go(); });
 for (const id of ["table", "mode-score", "mode-find", "mode-learn"]) $(id).addEventListener("change", changed);
 $("with").addEventListener("change", () => { $("mode-score").checked = true; changed(); });
