@@ -112,8 +112,8 @@ def test_columns_are_split_at_commas_unless_one_is_called_so(capsys, tmp_path):
     ]
     wrong = call(capsys, "fit", table, "--model", tmp_path / "m.rankad", "--drop", "a,z", "--number", "y")
     assert wrong.status == 1
-    assert "numbers names 'y'" in wrong.err
-    assert "drop names 'z'" in wrong.err
+    assert "no column 'y', which numbers (--number) names" in wrong.err
+    assert "no column 'z', which drop (--drop) names" in wrong.err
 
 
 def test_scored_output_is_refused(capsys, tmp_path):

@@ -154,7 +154,7 @@ def test_the_point_at_infinity_weighs_what_it_is_told_to_and_no_longer():
         assert before == ranker.FAR_SHARE
     # The more a part of the loss weighs, the less of it is left.
     assert losses[0] > 1.01 * losses[1] > 1.01**2 * losses[2]
-    with pytest.raises(ValueError, match="minimum of 8"):
+    with pytest.raises(ValueError, match="RankAD needs 8 rows"):
         trials.fitted(fit(constants={name: 3.0}), ROWS[:3], 0)
     assert before == ranker.FAR_SHARE
 
