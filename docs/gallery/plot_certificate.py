@@ -21,8 +21,8 @@ def draw(n, rng):
 
 
 # %%
-# Calibrate with rows that took no part in fitting, and the law of the realised
-# rate is known, whatever distribution the rows have.
+# Calibrate with rows that took no part in fitting, and how the realised
+# rate is distributed is known, whatever distribution the rows have.
 
 rng = np.random.default_rng(0)
 detector = RankAD().fit(draw(1000, rng)).calibrate(draw(500, rng))
