@@ -117,6 +117,8 @@ class Explanation:
         What counted as an alarm.
     row : int or None
         Its position among the rows that were explained, the first is 0.
+    strange : tuple of str
+        Of a table: what no normal row has, as "mode bypass: not among the categories of normal rows".
     """
 
     p_value: float
@@ -126,6 +128,7 @@ class Explanation:
     change: Change | None
     alpha: float | None = None
     row: int | None = field(default=None, compare=False)
+    strange: tuple[str, ...] = ()
 
     @property
     def is_alarm(self) -> bool | None:
