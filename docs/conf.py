@@ -14,6 +14,7 @@ CACHE = ROOT / "build" / "docs-cache"
 sys.path[:0] = [str(ROOT / "src"), str(DOCS / "_ext")]
 
 from execution import prepare_execution  # noqa: E402
+from sphinx_gallery.sorting import ExplicitOrder  # noqa: E402
 
 project = "rankad"
 author = "The rankad developers"
@@ -66,11 +67,34 @@ nb_execution_show_tb = True
 nb_merge_streams = True
 nb_execution_excludepatterns = []
 
+# First what a newcomer wants to see, then the promise, tables, many rows and change, and measurements last.
+_teaching_order = [
+    "alarms_at_every_rate",
+    "level_lines",
+    "level_sets",
+    "ranks_to_p_values",
+    "certificate",
+    "few_rows",
+    "explain",
+    "broken_relation",
+    "mixed_table",
+    "digits",
+    "dirty_table",
+    "trim",
+    "false_discoveries",
+    "online_alarms",
+    "drift",
+    "covariate_shift",
+    "windows",
+    "mass_volume",
+    "speed",
+]
+
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
     "filename_pattern": r"/plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder([f"plot_{name}.py" for name in _teaching_order]),
     "abort_on_example_error": True,
     "parallel": int(os.environ.get("RANKAD_DOCS_JOBS", 1)),
     "download_all_examples": False,

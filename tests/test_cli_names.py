@@ -1,6 +1,7 @@
 """Names and values of the user's table on the screen and in the report: as they are, and harmless."""
 
 import json
+import shlex
 import unicodedata
 from html.parser import HTMLParser
 
@@ -169,3 +170,18 @@ def test_a_forged_model_cannot_send_escapes_to_the_terminal(odd_files, capsys, t
     said = call(capsys, "inspect", forged)
     assert said.status == 0
     assert said.out.replace("\n", "").isprintable()
+
+
+def test_the_commands_proposed_next_can_be_pasted(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    table, model = tmp_path / "Mai 2024.csv", tmp_path / "my model.rankad"
+    cells = {"kühl": rng.normal(size=60), "ort": rng.choice(["Süd", "Nord"], size=60)}
+    table.write_bytes(pl.DataFrame(cells).write_csv(separator=";").encode("latin-1"))
+    read = ["--encoding", "latin-1"]
+    learned = call(capsys, "fit", table, "--model", model, *read)
+    assert learned.out.strip().endswith(f"--model {shlex.quote(str(model))} --encoding latin-1")
+    options = ["--out", tmp_path / "scored.csv", "--alpha", "0.2"]
+    scored = call(capsys, "score", table, "--model", model, *read, *options)
+    command = scored.out.rpartition("Next: rankad ")[2]
+    assert call(capsys, *shlex.split(command)).status == 0
+    assert "--alpha 0.2" in command

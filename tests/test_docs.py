@@ -273,6 +273,12 @@ def test_links_and_pictures_lead_somewhere(page):
             )
 
 
+@pytest.mark.parametrize("page", [*PAGES, *OUTSIDE], ids=short)
+def test_links_have_words(page):
+    """The site would fill in the title of the page; where pages are read as files, nothing would be seen."""
+    assert "[](" not in page.read_text("utf-8")
+
+
 def resolved(name):
     """Return the object with a full name such as rankad.RankAD.fit."""
     parts = name.removesuffix("()").split(".")

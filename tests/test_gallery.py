@@ -54,6 +54,13 @@ def test_there_are_enough_examples_and_the_cheap_ones_are_among_them():
     assert len({*titles}) == len(titles)
 
 
+def test_the_order_of_the_gallery_has_every_example_once():
+    settings = ast.parse((GALLERY.parent / "conf.py").read_text("utf-8")).body
+    assigned = {ast.unparse(node.targets[0]): node.value for node in settings if isinstance(node, ast.Assign)}
+    order = ast.literal_eval(assigned["_teaching_order"])
+    assert sorted(f"plot_{name}.py" for name in order) == [path.name for path in EXAMPLES]
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_whole(path):
     source = path.read_text("utf-8")

@@ -86,13 +86,12 @@ def test_the_code_runs(few_folds):
 def test_the_commands_run_one_after_another(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     block = next(one for one in README.split("```") if one.startswith("\nrankad "))
-    lines = [line.partition("#")[0] for line in block.splitlines() if line]
+    lines = [line.partition("#")[0].partition("&&")[0] for line in block.splitlines() if line]
     assert [line.split()[1] for line in lines] == ["demo", "fit", "score", "explain", "report"]
     for line in lines:
         with pytest.raises(SystemExit) as ended:
             main(shlex.split(line)[1:])
         assert not ended.value.code, capsys.readouterr().err
-        # The demonstration puts its tables into a folder.
-        for table in Path("rankad-demo").glob("n*.csv"):
-            Path(table.name).write_bytes(table.read_bytes())
+        if line.split()[1] == "demo":
+            monkeypatch.chdir("rankad-demo")
     assert Path("report.html").stat().st_size > 50_000

@@ -142,7 +142,7 @@ def a_report(alpha=0.05, p_values=None, **parts):
     [
         (200, "more", "There are 200, about 150 more than that"),
         (52, "usual", "There are 52. Some rows may be abnormal all the same"),
-        (72, "usual", "There are 72, which is unusual, but chance explains it"),
+        (72, "usual", "There are 72: unusual, but not enough to rule out chance"),
         (3, "fewer", "There are 3. Rows that vary less"),
         (1, "fewer", "There is one. Rows"),
         (0, "fewer", "There are none. Rows"),

@@ -83,7 +83,8 @@ def test_the_column_that_explains_the_alarms_is_named_and_what_to_do():
         "ones (median 5000, in normal rows 1000); is it an id, a counter or a time?",
         "This column alone explains 198 of the 200 alarms that were looked at.",
         "Columns a, b and 2 more moved as well.",
-        "If it names or numbers rows, fit again with --id tx_id; p-values mean nothing until then.",
+        "If it counts on or names rows, fit again without it (--drop tx_id): until then, p-values mean "
+        "nothing.",
     )
 
 

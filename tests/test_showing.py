@@ -156,7 +156,7 @@ def test_rows_are_numbered_as_they_were_passed(fitted):
     assert {each.alpha for each in found} == {0.2}
     np.testing.assert_array_equal([each.is_alarm for each in found], detector.p_values(frame) <= 0.2)
     strange = detector.explain({"a": 0.0, "b": "new"})[0]
-    assert str(strange).splitlines()[2].split()[:2] == ["b", "new"]
+    assert str(strange).splitlines()[3].split()[:2] == ["b", "new"]
 
 
 def test_they_print_without_jinja_and_without_data_frames():
@@ -182,3 +182,15 @@ except ImportError as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "a       1      2 (1.5 to 2.5)  0.5" in done.stdout
     assert "to_frame needs polars or pandas: pip install 'rankad[tables]'" in done.stdout
+
+
+def test_what_no_normal_row_has_is_said_first():
+    rng = np.random.default_rng(0)
+    table = {"flow": rng.normal(size=80), "mode": rng.choice(["eco", "full"], size=80)}
+    detector = TableDetector(RankAD(0.05, near_field=False, n_components=0)).fit(table)
+    why = detector.explain({"flow": [0.1, 0.2], "mode": [ODD, "eco"]})
+    assert why[0].strange == (f"mode {ODD}: not among the categories of normal rows",)
+    assert why[1].strange == ()
+    assert str(why[0]).splitlines()[1] == f"  {why[0].strange[0]}."
+    assert ODD not in why._repr_html_()
+    assert "not among the categories of normal rows." in why._repr_html_()

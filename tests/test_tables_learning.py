@@ -113,7 +113,9 @@ def test_all_that_is_wrong_is_told_at_once():
     frame = {"a": [[1]] * 9, "b": [1.0, 2.0, 4.0] * 3, "c": [{"x": 1}] * 9}
     with pytest.raises(ValueError, match=r"2 columns cannot be used: column 'a' .* column 'c' "):
         TableEncoder.fit(frame)
-    with pytest.raises(ValueError, match=r"no column 'z', which numbers.* no column 'y', which times.* decimal must be"):
+    with pytest.raises(
+        ValueError, match=r"no column 'z', which numbers.* no column 'y', which times.* decimal must be"
+    ):
         TableEncoder.fit(frame, numbers=["z"], times=["y"], decimal=";")
 
 

@@ -11,6 +11,7 @@ from rankad.columns.infer_words import _same_pattern
 from rankad.columns.missing_values import _is_code, likely_marker
 from rankad.columns.times import TimeFormat, epoch_unit, excel_days, label
 from rankad.columns.words import leading_zeros, least_count
+from rankad.tables import TableEncoder
 
 RNG = np.random.default_rng(0)
 METERS = np.cumsum(RNG.integers(1, 90, size=(100, 3)), axis=0) + np.array([0.0, 50_000, 90_000])
@@ -116,3 +117,53 @@ def test_parts_of_times_are_labelled():
 
 def test_a_word_needs_more_rows_in_larger_tables():
     assert [least_count(300, 5), least_count(5000, 5)] == [5, 25]
+
+
+STEPS = np.random.default_rng(0).uniform(0.05, 0.3, 400)
+
+
+def learned(name, cells):
+    """Return the encoder of a table with this column, and what it doubts of it."""
+    frame = pl.DataFrame({name: cells, "x": np.random.default_rng(1).normal(size=400)})
+    encoder = TableEncoder.fit(frame)
+    return encoder, {note.name: note.doubt for note in encoder.notes}.get(name, "")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"{value:.1f}".replace(".", ",") for value in np.arange(10_000, 10_040, 0.1)[:400]],
+        [f"{value} kWh" for value in range(10_000, 10_400)],
+        [f"{value:,}".replace(",", ".") for value in range(10_000, 10_400)],
+    ],
+    ids=["decimal comma", "unit", "points between thousands"],
+)
+def test_counters_are_not_learned_from_however_they_are_written(cells):
+    encoder, doubt = learned("count", cells)
+    assert "is taken as an id and not learned from" in doubt
+    assert [column.name for column in encoder.columns] == ["x"]
+    assert encoder.ids == ("count",)
+
+
+@pytest.mark.parametrize(
+    ("power", "taken_as", "used"), [(1, "an id", ["x"]), (9, "a number", ["hours", "x"])]
+)
+@pytest.mark.parametrize("unit", ["", " h"])
+def test_what_is_said_of_a_column_is_what_is_done_with_it(unit, power, taken_as, used):
+    hours = 1_000 + np.cumsum((5 * STEPS) ** power)
+    encoder, doubt = learned("hours", [f"{value:.6f}{unit}".replace(".", ",") for value in hours])
+    assert f"is taken as {taken_as}" in doubt
+    assert [column.name for column in encoder.columns] == used
+
+
+def test_days_of_excel_with_a_decimal_comma_are_numbers_and_said_to_be():
+    days = 45_000 + np.cumsum(np.random.default_rng(0).uniform(0.01, 0.05, 400))
+    encoder, doubt = learned("date", [f"{value:.4f}".replace(".", ",") for value in days])
+    assert "'date' is taken as a number" in doubt
+    assert "times are read from plain numbers alone" in doubt
+    assert encoder.columns[0].name == "date"
+
+
+def test_options_that_notes_name_can_be_pasted():
+    _, doubt = learned("run time (h)", range(10_000, 10_400))
+    assert "--id 'run time (h)' (ids=['run time (h)'])" in doubt

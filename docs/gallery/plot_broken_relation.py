@@ -1,11 +1,11 @@
 """
-Columns that break what they obey together
-==========================================
+When columns no longer fit together
+===================================
 
 Some faults show in no single column. The power that a pump takes follows from
 its flow and pressure. When the power meter reads 15 % too low, every value is
-still a usual one for some pump at some speed. It only does not belong to its
-row.
+still a usual one at some speed, but it does not fit the flow and pressure of
+its own row.
 """
 
 import matplotlib.pyplot as plt
@@ -37,8 +37,8 @@ faulty[:, 3] *= 0.85
 # %%
 # The default score is made of three parts that vote. One of them is a mixture
 # of Gaussians, whose covariances know which columns go together. The isolation
-# forest looks at one column at a time. All of them raise an alarm where 5 % of
-# the fresh rows score lower.
+# forest looks at one column at a time. So that the three can be compared, each
+# gets the threshold below which 5 % of the fresh normal rows score.
 
 detectors = {
     "RankAD": RankAD(),
@@ -53,8 +53,8 @@ for name, detector in detectors.items():
 
 # %%
 # On the left, the values of the faulty meter lie in the range of normal ones.
-# On the right the two part, and the detector that knows the relation tells
-# them apart.
+# On the right, beside what power depends on, the two separate, and the detector
+# that knows the relation tells them apart.
 
 figure = plt.figure(figsize=(7, 5.2), layout="constrained")
 panels = figure.subplot_mosaic(

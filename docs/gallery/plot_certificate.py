@@ -21,8 +21,8 @@ def draw(n, rng):
 
 
 # %%
-# Calibrate with rows that took no part in fitting, and the law of the realised
-# rate is known, whatever the rows look like.
+# Calibrate with rows that took no part in fitting, and how the realised
+# rate is distributed is known, whatever distribution the rows have.
 
 rng = np.random.default_rng(0)
 detector = RankAD().fit(draw(1000, rng)).calibrate(draw(500, rng))
@@ -38,8 +38,9 @@ print(f"rows for 1 %, and at most 1.5 %: {rows_needed(0.01, 0.05, 0.005):,}")
 # %%
 # Now the check that life rarely allows: 100,000 fresh normal rows. The dark
 # band holds at one alpha that was chosen beforehand, the light one at all of
-# them together. The line of realised rates may leave both one time in twenty,
-# over repetitions of the whole experiment. More calibration rows make the
+# them together. If the whole experiment were repeated, the line of realised
+# rates would leave the light band at most one time in twenty; at any one alpha,
+# it would be outside the dark band that often. More calibration rows make the
 # bands narrower.
 
 fresh = draw(100_000, rng)

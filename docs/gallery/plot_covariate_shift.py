@@ -33,7 +33,7 @@ detector.calibrate(calibration)
 # A classifier that tells recent rows from calibration rows, by the column that
 # may shift, estimates the weights. No labels are needed. ``n_effective`` says
 # for how many calibration rows the weighted ones count: below a hundred or so,
-# calibrate anew instead.
+# calibrate again instead.
 
 weights = shift_weights(calibration[:, :1], recent[:, :1], new[:, :1])
 print(
@@ -57,8 +57,8 @@ for alpha in (0.01, 0.05, 0.1):
 # On the left, the rows and the set that raises no alarm at 5 %. On the right,
 # the realised rate beside the one asked for: near it with weights, not equal,
 # since the weights are estimated. At the smallest alphas the weighted p-values
-# are cautious: a row where hardly any calibration row was has a large weight
-# of its own.
+# are cautious: a row in a place with hardly any calibration rows has a large
+# weight of its own, which raises its p-value.
 
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(7, 3.8), layout="constrained"

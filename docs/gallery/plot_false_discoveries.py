@@ -4,8 +4,8 @@ A bounded share of false alarms in a batch
 
 At a fixed alpha, a batch of normal rows raises alarms too, and where anomalies
 are rare most alarms may be false. If what matters is the share of false ones
-*among the alarms*, let the rule of Benjamini and Hochberg choose the
-threshold.
+*among the alarms*, the false discovery rate, let the rule of Benjamini and
+Hochberg choose the threshold.
 """
 
 import matplotlib.pyplot as plt

@@ -31,7 +31,9 @@ normal, fresh = draw(600, rng), draw(5000, rng)
 # %%
 # All four have ``score_samples``, where higher is more normal, and
 # ``predict``. All four are asked for 5 % false alarms, as far as they can be.
-# This is what they raise on fresh normal rows:
+# This is what they raise on fresh normal rows. (After one fit on 600 rows, the
+# rate of the first two may be off by a point or two; a certificate says how
+# far.)
 
 detectors = {
     "RankAD": RankAD(alpha=0.05),

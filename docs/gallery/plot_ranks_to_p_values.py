@@ -4,8 +4,8 @@ From ranks to p-values, stage by stage
 
 The method of Root, Saligrama and Qian in one picture. Every normal row gets a
 rank from its nearest neighbours: the sparser its place, the lower. A kernel
-RankSVM learns a smooth score that orders rows like these ranks. Scores of rows
-that were held out turn it into p-values.
+RankSVM learns a smooth score that orders rows like these ranks. Comparing a new
+row's score with those of normal rows that were held out gives its p-value.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ normal = np.vstack([thin, dense])
 
 # %%
 # The default detector lets two more parts vote; here is RankSVM alone, with a
-# kernel twice as wide as by default. It never sees the distances, only which
-# of two rows ranks higher.
+# kernel twice as wide as by default. It is told only which of two rows ranks
+# higher, not by how much.
 
 detector = RankAD(near_field=False, n_components=0, bandwidth="2 D_K").fit(
     normal

@@ -49,8 +49,9 @@ class Certificate:
     it is at one alpha; `simultaneous` says so for all alphas at once, for when alpha is chosen after looking.
     Both hold with probability ``1 - delta`` over calibration samples.
 
-    The lower limits take it that values which many normal rows share come up as ties among the calibration
-    rows: where no scores tie, none are expected to. Upper limits, `alpha_for` and p-values hold in any case.
+    The lower limits assume that a score which many normal rows share occurs more than once among the
+    calibration rows: if no scores tie there, scores of new rows are taken not to tie either. Upper limits,
+    `alpha_for` and p-values hold in any case.
 
     Make one with ``detector.certificate()``.
 

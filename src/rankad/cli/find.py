@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -159,8 +160,12 @@ def _print_text(findings: _Findings, *, in_full: bool) -> None:
     rows = counted(findings.n_rows, "row")
     screen.print(f"{rows}, {alarms(findings.n_alarms)} at {percent(alpha)}. {findings.promise}")
     if out is None:
-        screen.print(f"\nAll rows: rankad find {findings.table} --out found.csv", soft_wrap=True)
+        screen.print(
+            f"\nAll rows: rankad find {shlex.quote(str(findings.table))} --out found.csv", soft_wrap=True
+        )
     elif out != "-":
         screen.print(f"Wrote {out}.", soft_wrap=True)
     if model is not None:
-        screen.print(f"Saved {model}. Next: rankad score NEW_TABLE --model {model}", soft_wrap=True)
+        screen.print(
+            f"Saved {model}. Next: rankad score NEW_TABLE --model {shlex.quote(str(model))}", soft_wrap=True
+        )

@@ -94,6 +94,10 @@ def fit(
         _print_json(table, model, n_rows, detector, card, spent)
     elif not quiet:
         _print_text(name, model, n_rows, detector, card, spent)
+        console().print(
+            f"Next: rankad score NEW_TABLE --model {shlex.quote(str(model))}{opt.repeated(vars(reading))}",
+            soft_wrap=True,
+        )
 
 
 def _print_json(
@@ -154,7 +158,6 @@ def _print_text(
     facts.append((f"at {percent(card.alpha)}", promise(detector.false_alarm_bound()) + "."))
     out.print(facts_table(facts), "")
     out.print(f"Saved {model} ({size(card.n_bytes)}).")
-    out.print(f"Next: rankad score NEW_TABLE --model {model}", soft_wrap=True)
 
 
 def _confirming(notes: Sequence[Note]) -> str:

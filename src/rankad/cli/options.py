@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -113,6 +114,16 @@ class Reading:
         from rankad.io.table_files import open_table
 
         return open_table(table, **vars(self))
+
+
+def repeated(given: Mapping[str, Any]) -> str:
+    """Return options as they were given, for a command to come.
+
+    >>> repeated({"alpha": 0.01, "sheet": "May 2024", "encoding": None})
+    " --alpha 0.01 --sheet 'May 2024'"
+    """
+    told = {name: value for name, value in given.items() if value is not None}
+    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in told.items())
 
 
 @dataclass(frozen=True)

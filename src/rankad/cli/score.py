@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from rankad.cli.console import console, metered, print_verdict, rows_table
 from rankad.cli.messages import alarms, percent, summary, to_json, verdict_json
 
 if TYPE_CHECKING:
-    from rankad.scoring.score_file import ScoredFile
+    from rankad.scoring.score_file import ScoredFile, ScorePlan
 
 
 _STATUS_ALARMS = 3
@@ -157,8 +158,14 @@ def _print_text(scored: ScoredFile) -> None:
         strange = counted(scored.n_strange, "row") + (" has" if scored.n_strange == 1 else " have")
         out.print(f"{strange} a cell such as no normal row had; rankad explain names it.")
     if plan.out is None:
-        command = f"rankad score {plan.table} --model {plan.model} --out scored.csv"
+        command = f"rankad score {_arguments(plan)} --out scored.csv"
         out.print(f"\nAll rows: {command}", soft_wrap=True)
     elif not plan.to_stdout:
         out.print(f"Wrote {plan.out}.", soft_wrap=True)
-        out.print(f"Next: rankad explain {plan.table} --model {plan.model}", soft_wrap=True)
+        out.print(f"Next: rankad explain {_arguments(plan)}", soft_wrap=True)
+
+
+def _arguments(plan: ScorePlan) -> str:
+    """Return the arguments of a command that reads and judges the same table in the same way."""
+    given = opt.repeated({**plan.reading, "alpha": plan.alpha, "fdr": plan.fdr})
+    return f"{shlex.quote(plan.table)} --model {shlex.quote(str(plan.model))}{given}"

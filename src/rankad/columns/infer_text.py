@@ -184,8 +184,17 @@ def _formatted_numbers(
     inferred = InferredColumn(name, "number")
     if not n_odd:
         inferred = infer_numbers(name, values, min_count, written)
-    if inferred.kind != "number" and not form.unit and form.decimal == ".":
+    if inferred.kind == "id" or (inferred.kind != "number" and not form.unit and form.decimal == "."):
         return inferred
+    if inferred.kind == "time":
+        evidence = (
+            f"its numbers look like {inferred.why}, but times are read from plain numbers alone, without a "
+            f"decimal comma or a unit"
+        )
+        inferred = doubtful(name, "number", "unsure", f"may be {inferred.why}", evidence, "id")
+    elif inferred.kind == "category":
+        # A measurement: it has a unit or a decimal comma.
+        inferred = InferredColumn(name, "number", "likely")
     if not doubts:
         return InferredColumn(name, "number", inferred.sure, why, inferred.doubt, form)
     odd = odd_words_at(words, recognized.odd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -82,7 +83,7 @@ def doubtful(
 
 def option(name: str, kind: str) -> str:
     """Return the command-line option and the parameter that set the kind of a column."""
-    return f"--{kind} {name} ({PARAMETERS[kind]}=[{name!r}])"
+    return f"--{kind} {shlex.quote(name)} ({PARAMETERS[kind]}=[{name!r}])"
 
 
 def settle(name: str, taken: str, other: str) -> str:

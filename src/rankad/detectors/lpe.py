@@ -169,8 +169,8 @@ class KLPE(_LocalDensityDetector):
         "kth" is K-LPE: the distance to the K-th neighbour. The others are aK-LPE: "mean" is the mean distance
         to neighbours 1 to K, "centred" to neighbours ``K - (K-1)//2`` to ``K + K//2``, around the K-th.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each normal row against all others (scaled by the others too, if it moves the scaling), or half of the
-        rows against the other half: exactly valid.
+        "leave-one-out": each normal row is compared with all others, and scaled by them where its own values
+        move the scaling. "split": half of the rows are compared with the other half; exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
     random_state : int, RandomState or None, default=0
@@ -270,8 +270,8 @@ class EpsilonLPE(_LocalDensityDetector):
         epsilon, in units of the scaled columns; "auto" leaves 95 % of normal rows with at least
         ``n ** (2 / 5)`` neighbours.
     calibration : {"leave-one-out", "split"}, default="leave-one-out"
-        Each normal row against all others (scaled by the others too, if it moves the scaling), or half of the
-        rows against the other half: exactly valid.
+        "leave-one-out": each normal row is compared with all others, and scaled by them where its own values
+        move the scaling. "split": half of the rows are compared with the other half; exactly valid.
     scaling : {"standard", "robust"} or None, default="standard"
         How columns are scaled first.
     random_state : int, RandomState or None, default=0

@@ -91,10 +91,11 @@ class RankAD(CalibratedDetector):
         The share of rows that may be anomalies, from 0 to below 0.5. The rows farthest from their K-th
         nearest neighbour are left out (on standardized columns, unless `scaling` is None). K is larger than
         their number, so that a cluster of anomalies is left out too. If these rows were normal after all, the
-        false-alarm rate is about ``alpha + trim`` (see `false_alarm_bound`), or more where whole clusters of
-        a few rows are left out. "auto" is for an unknown share: the most suspicious fifth does not train but
-        calibrates like the others. False alarms then stay at `alpha` or below, and anomalies like those in
-        the table are alarms only where `alpha` is above their share. `fit_predict` takes 0 as "auto".
+        false-alarm rate is about ``alpha + trim``, and more in some cases, as where whole clusters of a few
+        rows are left out (see `false_alarm_bound`). "auto" is for an unknown share: the most suspicious fifth
+        does not train but calibrates like the others. Anomalies among the rows then make false alarms rarer,
+        not more frequent (no theorem covers it), and anomalies like those in the table are alarms only where
+        `alpha` is above their share. `fit_predict` takes 0 as "auto".
     random_state : int, RandomState or None, default=0
         The same seed gives the same answer, whatever `n_jobs`. Unlike in most of scikit-learn the default is
         a number, so that fitting again on the same rows gives the same alarms. None draws a new seed for

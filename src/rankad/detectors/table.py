@@ -65,7 +65,7 @@ class TableDetector(CalibratedDetector):
         None in a mapping stands for all columns. Cells with the same text, number or time count as empty, in
         new rows too.
     min_count : int, default=5
-        Categories of fewer nominal rows, or of fewer than one in 200, share one indicator.
+        Categories of fewer normal rows, or of fewer than one in 200, share one indicator.
 
     Attributes
     ----------
@@ -74,9 +74,9 @@ class TableDetector(CalibratedDetector):
     encoder_ : TableEncoder
         What every column became; ``encoder_.describe()`` says it in words.
     detector_ : RankAD or other
-        Fitted on the encoded rows; its calibration counts the nominal rows that would have been strange.
+        Fitted on the encoded rows; its calibration counts the normal rows that would have been strange.
     calibration_ : Calibration
-        The nominal scores that p-values refer to.
+        The scores of normal rows that p-values refer to.
     feature_names_in_ : ndarray of str
         The columns that new tables must have, in any order.
 
@@ -162,7 +162,7 @@ class TableDetector(CalibratedDetector):
         return made
 
     def fit(self, X: Any, y: Any = None) -> TableDetector:
-        """Fit on a table of nominal rows.
+        """Fit on a table of normal rows.
 
         Parameters
         ----------
@@ -287,13 +287,13 @@ class TableDetector(CalibratedDetector):
 
     @property
     def calibration_(self) -> Calibration:  # type: ignore[override]
-        """The nominal scores that p-values refer to."""
+        """The scores of normal rows that p-values refer to."""
         self._check_fitted()
         return self.detector_.calibration_
 
     @property
     def recalibrated_(self) -> bool:  # type: ignore[override]
-        """Whether these are of fresh rows (`calibrate`)."""
+        """Whether the calibration scores are those of fresh rows (`calibrate`)."""
         return self.detector_.recalibrated_
 
     def _check_fitted(self) -> None:
@@ -323,7 +323,7 @@ class TableDetector(CalibratedDetector):
         return scores
 
     def strange_cells(self, X: Any) -> list[StrangeCell]:
-        """Return the cells that no nominal row has; their rows are alarms whenever any row can be one."""
+        """Return the cells that no normal row has; their rows are alarms whenever any row can be one."""
         self._check_fitted()
         return self.encoder_.encode(X).strange
 
@@ -365,7 +365,7 @@ class TableDetector(CalibratedDetector):
         alpha : float, optional
             The alarm level; the detector's own by default.
         n_nearest : int
-            How many nominal rows to show for comparison.
+            How many normal rows to show for comparison.
 
         Returns
         -------

@@ -62,7 +62,7 @@ class Reason(NamedTuple):
 
 
 class Neighbor(NamedTuple):
-    """A nominal row near the row explained: its position among the rows fitted on, and its cells.
+    """A normal row near the row explained: its position among the rows fitted on, and its cells.
 
     The distance is in the detector's scaled units.
     """
@@ -81,7 +81,7 @@ class Move(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change that makes an alarm nominal; no part of it can be left out.
+    """A change that makes an alarm normal; no part of it can be left out.
 
     Attributes
     ----------
@@ -110,13 +110,15 @@ class Explanation:
         columns at most. The others do not matter to the alarm: they follow by how many standard deviations
         they are outside of `low` to `high`.
     nearest : tuple of Neighbor
-        The nearest nominal rows, in all columns.
+        The nearest normal rows, in all columns.
     change : Change or None
-        A small change that makes the row nominal; None if it is, or if none was found.
+        A small change that makes the row normal; None if the row is normal already, or if none was found.
     alpha : float or None
         What counted as an alarm.
     row : int or None
         Its position among the rows that were explained, the first is 0.
+    strange : tuple of str
+        Of a table: what no normal row has, as "mode bypass: not among the categories of normal rows".
     """
 
     p_value: float
@@ -126,6 +128,7 @@ class Explanation:
     change: Change | None
     alpha: float | None = None
     row: int | None = field(default=None, compare=False)
+    strange: tuple[str, ...] = ()
 
     @property
     def is_alarm(self) -> bool | None:
@@ -188,7 +191,7 @@ class Explainer:
     decode : callable, optional
         Turns rows, of shape (m, d), into what they stand for: for each group, m values to be told instead.
     n_nearest : int
-        How many nominal rows to show for comparison.
+        How many normal rows to show for comparison.
     """
 
     def __init__(

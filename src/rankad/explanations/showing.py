@@ -118,7 +118,8 @@ def as_text(explanation: Explanation) -> str:
     """Write one explanation, a line for each reason that weighs."""
     reasons, notes = _told(explanation)
     table = _aligned([_HEADINGS, *map(_cells, reasons)])
-    return "\n".join([_headline(explanation), *table, *(f"  {note}" for note in notes)])
+    strange = [f"  {oddity}." for oddity in explanation.strange]
+    return "\n".join([_headline(explanation), *strange, *table, *(f"  {note}" for note in notes)])
 
 
 def as_html(explanation: Explanation) -> str:
@@ -126,7 +127,8 @@ def as_html(explanation: Explanation) -> str:
     reasons, notes = _told(explanation)
     headline = f"<p><strong>{escape(_headline(explanation))}</strong></p>"
     table = _html_table(_HEADINGS, map(_cells, reasons))
-    return headline + table + "".join(f"<p>{escape(note)}</p>" for note in notes)
+    strange = "".join(f"<p>{escape(oddity)}.</p>" for oddity in explanation.strange)
+    return headline + strange + table + "".join(f"<p>{escape(note)}</p>" for note in notes)
 
 
 def _as_columns(explanations: Sequence[Explanation], top: int | None) -> dict[str, list[Any]]:

@@ -160,7 +160,7 @@ def _comparison(overall: Verdict, data: ReportData) -> str:
         return f"{begin}. Rows that vary less than normal ones do that, {also}."
     if overall.is_off:
         return f"{begin}."
-    little = "" if span.low <= n_alarms <= span.high else ", which is unusual, but chance explains it"
+    little = "" if span.low <= n_alarms <= span.high else ": unusual, but not enough to rule out chance"
     return f"{begin}{little}. Some rows may be abnormal all the same; the most abnormal come first below."
 
 

@@ -149,7 +149,10 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
 def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
     if lead.how == "goes on":
         name = pen.cell(lead.column)
-        return [f"If it names or numbers rows, fit again with --id {name}; p-values mean nothing until then."]
+        return [
+            f"If it counts on or names rows, fit again without it (--drop {name}): until then, p-values mean "
+            f"nothing."
+        ]
     if lead.how in ("swapped", "scaled"):
         return ["P-values mean nothing until that is put right."]
     if not lead.moved:

@@ -31,7 +31,7 @@ def score_batch(detector: CalibratedDetector, columns: Any, *, alpha: float | No
     Returns
     -------
     pyarrow RecordBatch, or dict of ndarray
-        p_value, score (higher is more nominal) and alarm, in the order of the rows: a RecordBatch for columns
+        p_value, score (higher is more normal) and alarm, in the order of the rows: a RecordBatch for columns
         of pyarrow, else a dict of arrays.
 
     Examples

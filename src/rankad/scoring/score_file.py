@@ -158,8 +158,8 @@ def score_file(
         Called with a sentence when an interrupted run is resumed.
     **options
         Which rows are alarms: `alpha`, by default the model's, or `fdr`, a false discovery rate. What is
-        written: `alarms_only`, `sort` (most abnormal first), `reasons` (why alarms are some), `prefix` of the
-        new columns, `neutralize_formulas`; `resume` continues an interrupted run. How the table is read:
+        written: `alarms_only`, `sort` (most abnormal first), `reasons` (why a row is an alarm), `prefix` of
+        the new columns, `neutralize_formulas`; `resume` continues an interrupted run. How the table is read:
         `format`, `delimiter`, `encoding`, `sheet`.
 
     Returns

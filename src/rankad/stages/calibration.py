@@ -55,14 +55,15 @@ class FalseAlarmBound(NamedTuple):
     Attributes
     ----------
     bound : float
-        With probability at least ``1 - delta`` over the nominal sample, a share of at most `bound` of all
-        fresh nominal rows raises an alarm at level alpha. 1 promises nothing.
+        With probability at least ``1 - delta`` over samples of normal rows, a share of at most `bound` of all
+        fresh normal rows raises an alarm at level alpha; an approximation where `exact` is False. 1 promises
+        nothing.
     alpha, delta : float
         As asked.
     exact : bool
         Whether a theorem covers this detector as fitted.
     theorem : str
-        Which one, and how its quantities were bounded.
+        Which theorem or approximation, and how its quantities were bounded.
 
     Examples
     --------
@@ -80,14 +81,15 @@ class FalseAlarmBound(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """Scores of nominal rows, against which new scores become p-values.
+    """Scores of normal rows, with which new scores are compared to become p-values.
 
     Attributes
     ----------
     scores : ndarray of shape (n,)
         Ascending.
     kind : {"split", "cross-fit", "leave-one-out", "in-sample"}
-        Whether the rows were kept out of training, scored by models that did not see them, or trained on.
+        Whether the rows were kept out of training (split), were scored by models that had not seen them
+        (cross-fit, leave-one-out), or trained the model that scored them (in-sample).
 
     Examples
     --------
@@ -105,7 +107,7 @@ class Calibration:
 
     @classmethod
     def from_scores(cls, scores: ArrayLike, kind: Kind) -> Calibration:
-        """Sort and keep nominal scores."""
+        """Sort and keep the scores of normal rows."""
         values = np.sort(np.asarray(scores, dtype=np.float64))
         if values.size == 0:
             raise ValueError("scores must hold at least one nominal score.")
@@ -115,11 +117,11 @@ class Calibration:
 
     @property
     def worth(self) -> float:
-        """For how many independent rows each counts in the spread of the realised rate; 0 if not known."""
+        """How many independent rows each counts for in the spread of the realised rate; 0 if not known."""
         return worth_of(self.kind)
 
     def p_values(self, scores: ArrayLike) -> Floats:
-        """Return ``(1 + #{nominal scores <= score}) / (n + 1)``: paper, Algorithm 1, step 3(b)."""
+        """Return ``(1 + #{normal scores <= score}) / (n + 1)``: paper, Algorithm 1, step 3(b)."""
         values = np.asarray(scores, dtype=np.float64)
         shares = _shares_below()(self.scores, np.ascontiguousarray(values).reshape(-1))
         return np.asarray(shares.reshape(values.shape))
@@ -127,7 +129,7 @@ class Calibration:
     def smoothed(self, scores: ArrayLike, variates: ArrayLike) -> Floats:
         """Return p-values in which ties are broken by a number between 0 and 1 that belongs to each row.
 
-        ``(#{nominal scores < score} + u (1 + #{nominal scores = score})) / (n + 1)``: on fresh nominal rows
+        ``(#{normal scores < score} + u (1 + #{normal scores = score})) / (n + 1)``: on fresh normal rows
         they are uniform even where scores tie. Scores that differ by a few millionths count as tied.
 
         Examples

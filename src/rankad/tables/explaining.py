@@ -12,6 +12,7 @@ from rankad._base.arrays import LARGEST, Floats
 from rankad._base.rows import validate_rows
 from rankad.explanations.explainer import Change, Explainer, Explanation, Move, Reason
 from rankad.explanations.nominal_rows import NominalRows
+from rankad.explanations.sentences import oddity
 from rankad.explanations.showing import Explanations, library_of
 from rankad.tables.frames import as_frame
 from rankad.tables.strange_cells import StrangeCell
@@ -56,7 +57,8 @@ def explain_table(
     for at, (row, strange) in enumerate(cells.items()):
         values = {cell.column: own[cell.column][row] for cell in strange}
         instead = {name: made[name][at] if name in made else None for name in values}
-        explained[row] = _with_strange(explained[row], values, instead, least, level)
+        put_first = _with_strange(explained[row], values, instead, least, level)
+        explained[row] = replace(put_first, strange=tuple(map(oddity, strange)))
     return Explanations(explained, library=library_of(frame))
 
 
