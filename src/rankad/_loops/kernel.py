@@ -82,16 +82,11 @@ def _mean_distance(nearest, row, n_nearest):  # type: ignore[no-untyped-def]
 @compiled
 def _excess(rows, row, low, high, unit):  # type: ignore[no-untyped-def]
     """Return by how many units a row leaves its limits, in the column where that is most."""
-    outside = False
-    for column in range(low.shape[0]):
-        value = rows[row, column]
-        outside |= (value < low[column]) | (value > high[column])
     excess = 0.0
-    if outside:
-        for column in range(low.shape[0]):
-            beyond = max(low[column] - rows[row, column], rows[row, column] - high[column])
-            if beyond > 0.0:
-                excess = max(excess, beyond / unit[column])
+    for column in range(low.shape[0]):
+        beyond = max(low[column] - rows[row, column], rows[row, column] - high[column])
+        if beyond > 0.0:
+            excess = max(excess, beyond / unit[column])
     return min(excess, LARGEST)
 
 
@@ -148,6 +143,11 @@ def kernel_scores(  # type: ignore[no-untyped-def]
                 # Too far away, or not finite: then NaN.
                 for column in range(d):
                     score += 0.0 * rows[row, column]
-            if low.shape[0]:
+            # Looked at here, since a call for every row would take nearly as long as all the landmarks.
+            outside = False
+            for column in range(low.shape[0]):
+                value = rows[row, column]
+                outside |= (value < low[column]) | (value > high[column])
+            if outside:
                 score -= _excess(rows, row, low, high, unit)
             scores[row] = score
