@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rankad.detectors.table import TableDetector
     from rankad.scoring.batches import ExplainedRow
 
+_ALPHA = 0.05
+
 
 def find(
     table: str = opt.TABLE,
@@ -32,7 +34,7 @@ def find(
         "output. [default: only the most suspicious rows are shown]",
     ),
     alpha: float = opt.option(
-        0.05, "--alpha -a RATE", "Largest share of the rows that may be alarms.", callback=opt.checked_rate
+        _ALPHA, "--alpha -a RATE", "Largest share of the rows that may be alarms.", callback=opt.checked_rate
     ),
     top: int = opt.option(10, "--top -n N", "How many of the most suspicious rows.", min=1),
     in_full: bool = opt.option(False, "--explain", "Show all reasons of these rows, as rankad explain does."),
@@ -93,7 +95,7 @@ def find(
     if as_json:
         _print_json(findings, time.monotonic() - started)
     elif not quiet:
-        _print_text(findings, in_full=in_full)
+        _print_text(findings, opt.repeated(vars(reading)), in_full=in_full)
 
 
 def _check_outputs(table: str, out: str | None, model: Path | None, *, as_json: bool) -> None:
@@ -148,7 +150,8 @@ def _print_json(findings: _Findings, spent: float) -> None:
     typer.echo(to_json(answer))
 
 
-def _print_text(findings: _Findings, *, in_full: bool) -> None:
+def _print_text(findings: _Findings, reading: str, *, in_full: bool) -> None:
+    """Print the findings; `reading` are the options of reading, for the commands to come."""
     out, model, alpha = findings.out, findings.model, findings.alpha
     screen = console(stderr=out == "-")
     screen.print("The most suspicious rows:\n")
@@ -160,12 +163,13 @@ def _print_text(findings: _Findings, *, in_full: bool) -> None:
     rows = counted(findings.n_rows, "row")
     screen.print(f"{rows}, {alarms(findings.n_alarms)} at {percent(alpha)}. {findings.promise}")
     if out is None:
-        screen.print(
-            f"\nAll rows: rankad find {shlex.quote(str(findings.table))} --out found.csv", soft_wrap=True
-        )
+        table = shlex.quote(str(findings.table))
+        rate = opt.repeated({"alpha": None if alpha == _ALPHA else alpha})
+        screen.print(f"\nAll rows: rankad find {table}{rate}{reading} --out found.csv", soft_wrap=True)
     elif out != "-":
         screen.print(f"Wrote {out}.", soft_wrap=True)
     if model is not None:
         screen.print(
-            f"Saved {model}. Next: rankad score NEW_TABLE --model {shlex.quote(str(model))}", soft_wrap=True
+            f"Saved {model}. Next: rankad score NEW_TABLE --model {shlex.quote(str(model))}{reading}",
+            soft_wrap=True,
         )

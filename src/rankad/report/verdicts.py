@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -148,7 +149,7 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
 
 def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
     if lead.how == "goes on":
-        name = pen.cell(lead.column)
+        name = pen.cell(shlex.quote(str(lead.column)))
         return [
             f"If it counts on or names rows, fit again without it (--drop {name}): until then, p-values mean "
             f"nothing."
