@@ -87,11 +87,11 @@ def test_a_signal_ends_the_run_and_leaves_nothing(files, tmp_path, sent, status)
 
 
 def test_a_fit_on_several_threads_that_is_told_to_end_does_so(files, tmp_path):
-    rows = np.random.default_rng(0).normal(size=(2_500, 6))
+    rows = np.random.default_rng(0).normal(size=(8_000, 6))
     table, model = tmp_path / "t.csv", tmp_path / "m.rankad"
     np.savetxt(table, rows, delimiter=",", header="a,b,c,d,e,f", comments="")
     model.write_bytes(files.model.read_bytes())
-    for wait in (1.5, 2.0, 2.5):
+    for wait in (1.0, 1.5, 2.0):
         begin = "import rankad.cli.app; print('begun', flush=True)"
         process = started("fit", table, "--model", model, "--jobs", "2", code=begin)
         assert process.stdout.readline() == b"begun\n"

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 
 import httpx2 as httpx
 import numpy as np
@@ -482,7 +483,8 @@ def test_the_history_has_rates_and_alarms(service, settings, new):
     assert history["alarms_if_all_rows_were_normal"] == pytest.approx(6)
     assert {alarm["request"] for alarm in history["latest_alarms"]} == {"abc"}
     assert history["latest_alarms"][0]["row"] == answer["alarm"].index(True)
-    stored = sqlite3.connect(settings.history).execute("SELECT n_rows, n_alarms FROM batches").fetchall()
+    with closing(sqlite3.connect(settings.history)) as database:
+        stored = database.execute("SELECT n_rows, n_alarms FROM batches").fetchall()
     assert stored == [(60, answer["alarms"])]
 
 
@@ -492,7 +494,8 @@ def test_a_history_that_was_removed_is_started_again(service, settings):
     for path in settings.history.parent.glob("history.sqlite*"):
         path.unlink()
     assert service.post("/models/pump/score", json=row).status_code == 200
-    assert sqlite3.connect(settings.history).execute("SELECT COUNT(*) FROM batches").fetchone() == (1,)
+    with closing(sqlite3.connect(settings.history)) as database:
+        assert database.execute("SELECT COUNT(*) FROM batches").fetchone() == (1,)
 
 
 def test_a_locked_history_holds_up_no_other_request(running):
@@ -509,6 +512,7 @@ def test_a_locked_history_holds_up_no_other_request(running):
             assert scored.result().status_code == 503
     finally:
         other.execute("ROLLBACK")
+        other.close()
 
 
 @pytest.mark.parametrize("asked", ["-1", "1001", "9" * 5_000, "x"])
@@ -517,12 +521,12 @@ def test_a_number_of_alarms_that_is_none(service, asked):
 
 
 def test_a_history_that_cannot_be_written_is_said_and_not_acknowledged(service, settings):
-    other = sqlite3.connect(settings.history, isolation_level=None)
-    other.execute("DROP TABLE alarms")
-    response = service.post("/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}])
-    assert response.status_code == 503
-    assert "could not be stored" in response.json()["error"]["message"]
-    assert other.execute("SELECT COUNT(*) FROM batches").fetchone() == (0,)
+    with closing(sqlite3.connect(settings.history, isolation_level=None)) as other:
+        other.execute("DROP TABLE alarms")
+        response = service.post("/models/pump/score", json=[{"flow": 99.0, "mode": "eco"}])
+        assert response.status_code == 503
+        assert "could not be stored" in response.json()["error"]["message"]
+        assert other.execute("SELECT COUNT(*) FROM batches").fetchone() == (0,)
 
 
 @pytest.mark.parametrize(

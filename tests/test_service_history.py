@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import httpx2 as httpx
 import numpy as np
@@ -52,7 +53,7 @@ def requests_in(target):
 
         with psycopg.connect(target) as connection:
             return [row[0] for row in connection.execute(query).fetchall()]
-    with sqlite3.connect(target) as connection:
+    with closing(sqlite3.connect(target)) as connection:
         return [row[0] for row in connection.execute(query)]
 
 

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import threading
 import time
+from contextlib import closing
 
 import httpx2 as httpx
 import pytest
@@ -79,7 +80,7 @@ class Load(threading.Thread):
 
 
 def stored(service):
-    with sqlite3.connect(service.history) as database:
+    with closing(sqlite3.connect(service.history)) as database:
         return [row[0] for row in database.execute("SELECT request FROM batches")]
 
 

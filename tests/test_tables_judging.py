@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from rankad import KLPE, RankAD, TableDetector
 from rankad.alarms.verdict import LEVEL
+from rankad.columns.inferred import ColumnWarning
 from rankad.tables.encoded_columns import NumberColumn
 from rankad.tables.judging import Watch, chance_of
 from verdict_cases import CASES, N_NEW, N_NORMAL, QUICK, counted, fitted, judged, machine
@@ -117,6 +118,63 @@ def test_tables_without_rows_and_of_one_row_have_a_verdict(few_folds):
     detector = model(machine)
     assert judged(detector, machine(0, np.random.default_rng(0))).overall.kind == "empty"
     assert not judged(detector, machine(1, np.random.default_rng(0))).is_off
+
+
+@pytest.mark.parametrize("name", list(CASES)[::3])
+def test_the_verdict_of_a_detector_is_that_of_the_commands(few_folds, name):
+    case, rng = CASES[name], np.random.default_rng([SEED, 2])
+    new = case.spoil(case.make(N_NEW, rng, first=N_NORMAL), rng)
+    # Printed, since a NaN in it differs from itself.
+    assert repr(model(case.make).verdict(new)) == repr(judged(model(case.make), new))
+    assert repr(model(case.make).verdict(new, alpha=0.2)) == repr(judged(model(case.make), new, 0.2))
+
+
+def test_a_verdict_prints_what_is_said_of_python(few_folds):
+    rng = np.random.default_rng(SEED)
+    detector, usual = model(machine), machine(N_NEW, rng, first=N_NORMAL)
+    assert str(detector.verdict(usual)).startswith("About as many alarms as normal rows raise.\n")
+    n_alarms = int(np.count_nonzero(detector.predict(usual) < 0))
+    assert f"{n_alarms} of {N_NEW} rows are alarms at 5 %, where " in str(detector.verdict(usual))
+    number = next(column.name for column in detector.encoder_.columns if isinstance(column, NumberColumn))
+    counting = usual.with_columns(pl.Series(number, np.arange(N_NEW) + 1e6))
+    said = str(detector.verdict(counting)).splitlines()
+    assert f"fit again without it (drop=[{number!r}])" in said[-1]
+
+
+@pytest.mark.parametrize("kind", [RankAD, KLPE])
+def test_rows_of_an_array_have_a_verdict(few_folds, kind):
+    rng = np.random.default_rng(SEED)
+    detector = kind(alpha=0.05).fit(rng.normal(size=(300, 3)))
+    assert not detector.verdict(rng.normal(size=(200, 3))).is_off
+    moved = detector.verdict(rng.normal([0, 0, 4], size=(200, 3)))
+    assert moved.is_off
+    if kind is RankAD:
+        assert moved.columns[0].column == "column 2"
+        assert "chiefly in column 2: its values are about " in str(moved)
+    with pytest.raises(ValueError, match=r"has 2 features, but .* is expecting 3"):
+        detector.verdict(np.zeros((5, 2)))
+
+
+def test_a_column_that_is_written_in_another_way_is_said_where_rows_are_judged(few_folds):
+    rng = np.random.default_rng(SEED)
+    new = machine(N_NEW, rng, first=N_NORMAL)
+    detector = model(machine)
+    number = next(column.name for column in detector.encoder_.columns if isinstance(column, NumberColumn))
+    commas = new.with_columns(pl.Series(number, [f"{value},5" for value in range(N_NEW)]))
+    for judge in (detector.p_values, detector.predict):
+        with pytest.warns(ColumnWarning, match=r"verdict\(X\) says which"):
+            assert (judge(commas) < 0.05).all()
+    verdict = detector.verdict(commas)
+    assert verdict.columns[0].column == number
+    assert str(verdict).endswith("written in another way than in the normal rows, put that right first.")
+    # One row in three is no reason to warn of the whole column.
+    some = (
+        pl.when(pl.int_range(pl.len()) % 3 == 0)
+        .then(pl.lit("broken"))
+        .otherwise(pl.col(number).cast(pl.String))
+    )
+    detector.p_values(new.with_columns(some.alias(number)))
+    detector.p_values(commas.head(5))
 
 
 def test_the_watch_keeps_few_rows(few_folds):

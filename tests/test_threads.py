@@ -314,6 +314,11 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=30
+        # Python 3.12 warns of any fork where there are threads.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
     assert (done.stdout, done.stderr) == ("0\n", "")

@@ -163,5 +163,5 @@ def judged(detector, frame, alpha=None, batch=None):
     size = batch or max(frame.height, 1)
     for begin in range(0, frame.height, size):
         part = frame[begin : begin + size]
-        watch.add(part, begin, detector.p_values(part))
+        watch.add(part, begin, detector.calibration_.p_values(detector.score_samples(part)))
     return watch.verdict()

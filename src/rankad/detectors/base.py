@@ -26,6 +26,7 @@ from rankad.stages.copies import row_variates
 
 if TYPE_CHECKING:
     from rankad.report.making import Report
+    from rankad.tables.judging import TableVerdict
 
 T = TypeVar("T")
 
@@ -54,6 +55,9 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
     1499
     >>> detector.calibrate(fresh).certificate().range(0.1), round(detector.false_alarm_bound().bound, 3)
     (RateRange(alpha=0.1, low=0.082..., high=0.119...), 0.116)
+    >>> print(detector.verdict(np.linspace(20.0, 40.0, 50)[:, None]))
+    All rows are alarms, at a false-alarm rate of 10 %.
+    ...
     >>> detector.level_set(0.1).contains(rows), type(detector.report(rows)).__name__
     (array([ True, False]), 'Report')
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +137,7 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
         -------
         ndarray of shape (n,), in (0, 1], or iterator of such
         """
-        return self._answer(X, lambda scores: self.calibration_.p_values(scores))
+        return self._answer(X, lambda scores: self.calibration_.p_values(self._judged(scores)))
 
     def smoothed_p_values(self, X: Any) -> Floats:
         """Return p-values that are uniform on normal rows even where scores tie.
@@ -189,6 +193,10 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
 
         return answers()
 
+    def _judged(self, scores: Floats) -> Floats:
+        """Return scores that are about to be compared with those of normal rows."""
+        return scores
+
     @property
     def offset_(self) -> float:
         """The score below which a row is an alarm at `alpha`; -inf when alpha is too small for any alarm."""
@@ -216,7 +224,7 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
         """
         offset = self.offset_
         self._warn_if_silent()
-        return self._answer(X, lambda scores: np.where(scores < offset, -1, 1))
+        return self._answer(X, lambda scores: np.where(self._judged(scores) < offset, -1, 1))
 
     def calibrate(self, X: Any) -> Self:
         """Compare new rows with other normal rows from now on; nothing is fitted again.
@@ -300,6 +308,30 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
         from rankad.modelfile import save
 
         save(self, path, rows=rows)
+
+    def verdict(self, X: Any, *, alpha: float | None = None) -> TableVerdict:
+        """Say whether rows as a whole are as normal rows are, and if not, which column is to blame.
+
+        Some alarms come by chance. More than chance explains, or p-values that are lower or higher on the
+        whole, say that something has happened to all rows: another unit, a broken sensor, a new decimal mark.
+        Normal rows are said to be off with a probability of about 1 %. Needs the extra ``tables``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, d)
+            As for `p_values`. Not the rows it was fitted on: they are closer to themselves than new rows.
+        alpha : float, optional
+            What counts as an alarm; the detector's own by default.
+
+        Returns
+        -------
+        TableVerdict
+            Prints as sentences; ``is_off`` says whether chance does not explain the rows, and ``columns``
+            which columns differ from normal rows, the most important first.
+        """
+        # Imported by name, since verdicts on tables are made above the detectors.
+        made: TableVerdict = import_module("rankad.report.verdicts").verdict_on(self, X, alpha)
+        return made
 
     def report(
         self,

@@ -30,6 +30,8 @@ _ENCODED = (
     ". The encoding of columns was learned from all normal rows, also from those that calibrate, which no "
     "theorem here covers"
 )
+# So many rows of which a larger share is strange are no chance.
+_MANY, _MOST = 20, 0.5
 
 
 class TableDetector(CalibratedDetector):
@@ -320,6 +322,18 @@ class TableDetector(CalibratedDetector):
             # No row may score below the singletons.
             np.maximum(scores, self._least_score, out=scores)
         scores[encoded.strange_rows] = self._least_score
+        return scores
+
+    def _judged(self, scores: Floats) -> Floats:
+        # Said without figures, so that batches do not repeat it.
+        if scores.size >= _MANY and np.mean(scores <= self._least_score) > _MOST:
+            warnings.warn(
+                "most of these rows have a cell that no normal row has, and so are alarms whatever else they "
+                "hold: is a column written in another way than in the normal rows? detector.verdict(X) says "
+                "which, and detector.strange_cells(X) lists the cells.",
+                ColumnWarning,
+                stacklevel=5,
+            )
         return scores
 
     def strange_cells(self, X: Any) -> list[StrangeCell]:

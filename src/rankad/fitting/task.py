@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.scratch import Scratch
+from rankad._base.threads import n_threads
 from rankad.fitting import sizes
 from rankad.fitting.plan import Plan
 from rankad.fitting.ranker import Recipe
@@ -112,8 +113,16 @@ class FitTask:
 
     def in_parallel(self, work: Callable[[int], T], n: int) -> list[T]:
         """Return ``work(0)`` to ``work(n - 1)``, done by threads."""
-        tasks = (delayed(work)(i) for i in range(n))
-        return list(Parallel(n_jobs=self.plan.n_jobs, prefer="threads")(tasks))
+        jobs = min(n, n_threads(self.plan.n_jobs))
+        if jobs == 1:
+            return [work(i) for i in range(n)]
+        # Joblib's threads need semaphores of the system, which a process that is told to end leaves behind.
+        pool = ThreadPoolExecutor(jobs)
+        try:
+            return list(pool.map(work, range(n)))
+        finally:
+            # Whoever interrupts does not wait.
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def deal(self, n_folds: int) -> list[Ints]:
         """Deal the training rows into folds, whatever the seed: it must not decide about alarms."""

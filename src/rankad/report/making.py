@@ -21,7 +21,6 @@ except ImportError as error:
 from rankad._base.arrays import Bools
 from rankad._base.checks import check_unit, is_count
 from rankad._base.files import check_output, is_stream, naming, replacing
-from rankad._base.rows import validate_rows
 from rankad._base.wording import counted
 from rankad.certificates.certificate import RateRange
 from rankad.detectors.table import TableDetector
@@ -32,9 +31,8 @@ from rankad.report.contents import Alarm, ModelFacts, ReportData
 from rankad.report.timeline import Timeline
 from rankad.report.views import CategoryView, NumericView
 from rankad.scoring.batches import Batch, MostAbnormal, explained
-from rankad.scoring.loading import for_table
+from rankad.scoring.loading import as_table
 from rankad.tables.encoded_columns import CategoryColumn, NumberColumn
-from rankad.tables.frames import as_frame
 from rankad.tables.judging import Watch
 
 if TYPE_CHECKING:
@@ -103,7 +101,7 @@ def report_on(
     rate = check_unit("alpha", detector.alpha if alpha is None else alpha)
     if not is_count(top) or top < 0:
         raise ValueError(f"top must be an integer >= 0, got {top!r}.")
-    table, frame = _as_table(detector, X)
+    table, frame = as_table(detector, X)
     scores = np.asarray(table.score_samples(frame))
     batch = Batch(frame, scores, table.calibration_.p_values(scores), 0, None)
     data = gathered(
@@ -235,16 +233,6 @@ def write_page(path: Path, text: str, inputs: Iterable[Path]) -> None:
 def _as_bytes(page: str) -> bytes:
     # The page holds file names, which may not be valid UTF-8.
     return page.encode("utf-8", errors="replace")
-
-
-def _as_table(detector: Any, X: Any) -> tuple[TableDetector, pl.DataFrame]:
-    """Return a detector of tables, and the rows as a table."""
-    if isinstance(detector, TableDetector):
-        return detector, as_frame(X)
-    rows = validate_rows(detector, X, reset=False)
-    named = getattr(detector, "feature_names_in_", None)
-    names = [f"column {i}" for i in range(rows.shape[1])] if named is None else [str(name) for name in named]
-    return for_table(detector, names), pl.DataFrame(dict(zip(names, rows.T, strict=True)))
 
 
 def facts_of(detector: TableDetector, name: str, rate: float) -> ModelFacts:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankad._base.wording import count
-from rankad.tables.judging import MovedColumn, TableVerdict
+import numpy as np
+
+from rankad._base.checks import check_unit
+from rankad._base.wording import cell, count, percent
+from rankad.scoring.loading import as_table
+from rankad.tables.judging import MovedColumn, TableVerdict, Watch
+
+if TYPE_CHECKING:
+    from rankad.detectors.base import CalibratedDetector
 
 _PHRASES = {
     "more": "More alarms than chance allows",
@@ -48,6 +55,7 @@ class Pen(NamedTuple):
 
     cell: Callable[[Any], str]
     percent: Callable[[float], str]
+    drop: Callable[[str], str] = lambda name: f"--drop {shlex.quote(name)}"  # how to leave out a column
 
 
 class Spoken(NamedTuple):
@@ -74,6 +82,28 @@ def spoken(verdict: TableVerdict, pen: Pen) -> Spoken:
     elif overall.kind in ("more", "some") and not columns and verdict.n_looked > 1:
         text.append("No single column explains them.")
     return Spoken(_title(verdict, pen), tuple(text), verdict.is_off)
+
+
+def verdict_on(detector: CalibratedDetector, X: Any, alpha: float | None) -> TableVerdict:
+    """Score rows and judge them; see `CalibratedDetector.verdict`."""
+    detector._check_fitted()
+    rate = check_unit("alpha", detector.alpha if alpha is None else alpha)
+    table, frame = as_table(detector, X)
+    watch = Watch(table, rate)
+    watch.add(frame, 0, table.calibration_.p_values(np.asarray(table.score_samples(frame))))
+    return watch.verdict()
+
+
+def in_python(verdict: TableVerdict) -> str:
+    """Put a verdict into words, a line for each sentence."""
+    pen = Pen(cell, lambda share: percent(share).replace("\xa0", " "), "drop=[{!r}]".format)
+    said = spoken(verdict, pen)
+    overall, counts = verdict.overall, []
+    if overall.kind in ("usual", "some"):
+        usual = f"{count(overall.usual.low)} to {count(overall.usual.high)} are usual"
+        alarms = f"{count(overall.n_alarms)} of {count(overall.n_rows)} rows are alarms"
+        counts = [f"{alarms} at {pen.percent(overall.alpha)}, where {usual}."]
+    return "\n".join([f"{said.title}.", *counts, *said.text])
 
 
 def spoken_of(column: MovedColumn, pen: Pen) -> str:
@@ -127,6 +157,8 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
         return []
     lead, *others = verdict.columns
     name, how = pen.cell(lead.column), spoken_of(lead, pen)
+    # The columns of an array are called so.
+    name = name.removeprefix("column ")
     end = "" if how.endswith("?") else "."
     begin = "The table has moved, chiefly in column" if lead.moved else "Most alarms are due to column"
     if lead.moved and verdict.overall.kind == "usual" and not verdict.overall.is_off:
@@ -138,7 +170,10 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
         k = round(lead.explains * n)
         text.append(f"This column alone explains {'all' if k == n else f'{count(k)} of'} {alarms}.")
     elif lead.blamed is not None and lead.blamed >= _MOST_OF_ALL:
-        text.append(f"It has a part in {count(round(lead.blamed * n))} of {alarms}.")
+        k = round(lead.blamed * n)
+        text.append(
+            f"To end {'all' if k == n else f'{count(k)} of'} {alarms}, this column would have to change."
+        )
     if others:
         names = ", ".join(pen.cell(column.column) for column in others)
         more = verdict.n_moved - sum(column.moved for column in verdict.columns)
@@ -149,11 +184,12 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
 
 def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
     if lead.how == "goes on":
-        name = pen.cell(shlex.quote(str(lead.column)))
         return [
-            f"If it counts on or names rows, fit again without it (--drop {name}): until then, p-values mean "
-            f"nothing."
+            f"If it counts on or names rows, fit again without it ({pen.cell(pen.drop(lead.column))}): until "
+            f"then, p-values mean nothing."
         ]
+    if lead.how == "strange" and lead.what.startswith("not a "):
+        return ["If it is written in another way than in the normal rows, put that right first."]
     if lead.how in ("swapped", "scaled"):
         return ["P-values mean nothing until that is put right."]
     if not lead.moved:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import polars as pl
 
+from rankad._base.rows import validate_rows
 from rankad.detectors.table import TableDetector
 from rankad.io.errors import TableError
 from rankad.modelfile import load
 from rankad.tables import TableEncoder
 from rankad.tables.encoded_columns import NumberColumn
+from rankad.tables.frames import as_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +65,16 @@ def for_table(detector: RankAD | KLPE | EpsilonLPE, columns: Sequence[str]) -> T
     plain = copy.copy(detector)
     plain.__dict__.pop("feature_names_in_", None)
     return TableDetector.of_parts(encoder, plain)
+
+
+def as_table(detector: Any, X: Any) -> tuple[TableDetector, pl.DataFrame]:
+    """Return a detector of tables, and the rows as a table."""
+    if isinstance(detector, TableDetector):
+        return detector, as_frame(X)
+    rows = validate_rows(detector, X, reset=False)
+    named = getattr(detector, "feature_names_in_", None)
+    names = [f"column {i}" for i in range(rows.shape[1])] if named is None else [str(name) for name in named]
+    return for_table(detector, names), pl.DataFrame(dict(zip(names, rows.T, strict=True)))
 
 
 def as_saved(detector: TableDetector, card: ModelCard) -> TableDetector | RankAD | KLPE | EpsilonLPE:

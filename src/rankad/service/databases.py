@@ -6,11 +6,15 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from rankad._base.files import check_output, is_stream
+
+# So long one that starts waits for another that does, in seconds.
+_WAIT_SECONDS = 10.0
 
 
 class Transaction(Protocol):
@@ -85,7 +89,9 @@ class Sqlite:
                 return known[1]
         if known is not None:
             known[1].close()
-        made = sqlite3.connect(self.path, timeout=10.0, check_same_thread=False, isolation_level=None)
+        made = sqlite3.connect(
+            self.path, timeout=_WAIT_SECONDS, check_same_thread=False, isolation_level=None
+        )
         try:
             self._prepare(made)
         except BaseException as error:
@@ -102,15 +108,14 @@ class Sqlite:
 
     def _prepare(self, made: sqlite3.Connection) -> None:
         # Before anything is written: a database of somebody else's stays as it is.
-        with sqlite3.connect(":memory:") as pattern:
+        with contextlib.closing(sqlite3.connect(":memory:")) as pattern:
             pattern.executescript(self._schema)
             known = _columns(pattern)
-        pattern.close()
         found = _columns(made)
         if any(known.get(table) != columns for table, columns in found.items()):
             raise ValueError(f"{self.path} is a database that rankad serve did not make; name another file.")
         # Two that start at the same time wait for one another; later, none waits for long.
-        made.execute("PRAGMA journal_mode = WAL")
+        _log_ahead(made)
         made.execute("PRAGMA synchronous = NORMAL")
         made.execute("PRAGMA foreign_keys = ON")
         made.executescript(self._schema)
@@ -148,6 +153,19 @@ class Sqlite:
             with lock:
                 if purpose in self._connections:
                     self._connections.pop(purpose)[1].close()
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log; SQLite itself does not always wait where another does so too."""
+    give_up = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(0.01)
 
 
 def _columns(connection: sqlite3.Connection) -> dict[str, set[str]]:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,7 +70,26 @@ class MovedColumn(NamedTuple):
 
 
 class TableVerdict(NamedTuple):
-    """The verdict on a table."""
+    """The verdict on a table. It prints as sentences.
+
+    Examples
+    --------
+    >>> from rankad import TableDetector
+    >>> rng = np.random.default_rng(0)
+    >>> detector = TableDetector(alpha=0.05).fit(
+    ...     {"flow": rng.normal(5, 1, 400), "heat": rng.normal(40, 3, 400)}
+    ... )
+    >>> new = {"flow": rng.normal(5, 1, 200), "heat": rng.normal(104, 5.4, 200)}
+    >>> verdict = detector.verdict(new)
+    >>> verdict.is_off, verdict.overall.n_alarms, verdict.columns[0].column
+    (True, 200, 'heat')
+    >>> print(verdict)
+    All rows are alarms, at a false-alarm rate of 5 %.
+    The table has moved, chiefly in column heat: its values are about 1.8 times those of normal rows, plus
+    32; is it another unit?
+    This column alone explains 198 of the 200 alarms that were looked at.
+    P-values mean nothing until that is put right.
+    """
 
     overall: Verdict  # by its p-values
     columns: tuple[MovedColumn, ...]  # those to be named, the most important first
@@ -82,6 +102,10 @@ class TableVerdict(NamedTuple):
     def is_off(self) -> bool:
         """Whether chance does not explain the table."""
         return self.overall.is_off or any(column.moved for column in self.columns)
+
+    def __str__(self) -> str:
+        # Imported by name, since sentences are made above the tables.
+        return str(import_module("rankad.report.verdicts").in_python(self))
 
 
 class Watch:
