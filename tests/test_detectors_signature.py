@@ -1,10 +1,13 @@
-"""What detectors say of parameters that they do not have."""
+"""What detectors say of parameters and attributes that they do not have."""
 
 import inspect
+import re
 
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
+from rankad.detectors.signature import ATTRIBUTES
 
 DETECTORS = [RankAD, KLPE, EpsilonLPE, TableDetector]
 
@@ -33,6 +36,26 @@ def test_a_misspelt_parameter_gets_the_nearest_one_there_is():
         KLPE(n_neighbours=3)
     with pytest.raises(TypeError, match=r"^KLPE has no parameter 'zzz'\. It has alpha, "):
         KLPE(zzz=3)
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_of_other_packages_are_told_by_what_there_is(kind, name):
+    detector = kind()
+    with pytest.raises(AttributeError, match=rf"^{kind.__name__} has no {name}: ") as caught:
+        getattr(detector, name)
+    assert not hasattr(detector, name)
+    named = re.findall(r"\b(\w+_|\w+(?=\())(?!\w)", str(caught.value).split(": ", 1)[1])
+    assert all(hasattr(kind, each) for each in named)
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_what_is_not_there_yet_and_what_never_is_are_told_apart(kind):
+    with pytest.raises(NotFittedError):
+        _ = kind().offset_
+    with pytest.raises(AttributeError, match="has no attribute 'lables_'") as caught:
+        _ = kind().lables_
+    assert not isinstance(caught.value, NotFittedError)
 
 
 @pytest.mark.parametrize("kind", DETECTORS)

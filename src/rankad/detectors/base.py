@@ -20,7 +20,7 @@ from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_unit
 from rankad._base.rows import is_plain, validate_rows
 from rankad.detectors.guarantees import Guarantees
-from rankad.detectors.signature import with_advice
+from rankad.detectors.signature import ATTRIBUTES, with_advice
 from rankad.stages.calibration import Calibration
 from rankad.stages.copies import row_variates
 
@@ -192,6 +192,14 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
                 yield answer
 
         return answers()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Asked for what there is not, and for what a property says is not there yet.
+            if name in ATTRIBUTES:
+                raise AttributeError(f"{type(self).__name__} has no {name}: {ATTRIBUTES[name]}.")
+            return object.__getattribute__(self, name)
 
     def _judged(self, scores: Floats) -> Floats:
         """Return scores that are about to be compared with those of normal rows."""

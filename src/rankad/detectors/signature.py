@@ -1,4 +1,4 @@
-"""Parameters that a detector does not have: an error that says what to do instead."""
+"""Parameters and attributes that a detector does not have: an error that says what to do instead."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ _ELSEWHERE = {
     "seed": "it is called random_state here",
     "n_threads": "it is called n_jobs here",
     "k": "it is called n_neighbors here",
+}
+
+# Attributes and methods of other packages' detectors.
+ATTRIBUTES = {
+    "labels_": "fit_predict(rows) fits, and returns -1 for alarms among the same rows and +1 for the others",
+    "decision_scores_": "score_samples(rows) returns scores, of which higher ones are more normal",
+    "threshold_": "it is called offset_ here; rows that score below it are alarms",
+    "contamination": "the false-alarm rate is called alpha here",
+    "predict_proba": "p_values(rows) returns the share of normal rows that score no higher",
+    "predict_confidence": "false_alarm_bound() and certificate() say what is promised",
 }
 
 
