@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import gzip
 import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +148,27 @@ def test_devices_are_written_to_and_never_replaced(tmp_path: Path) -> None:
         assert reader.stdout is not None
         assert reader.stdout.read().decode() == FRAME.write_csv()
     assert fifo.is_fifo()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+@pytest.mark.parametrize("whole", [True, False])
+def test_gzip_that_was_cut_off_does_not_look_whole(tmp_path: Path, whole: bool) -> None:
+    fifo = tmp_path / "t.csv.gz"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
+        with suppress(KeyboardInterrupt), open_output(fifo) as table:
+            table.write(pl.DataFrame({"x": range(9_000)}))
+            if not whole:
+                raise KeyboardInterrupt
+        del table
+        gc.collect()
+        assert reader.stdout is not None
+        data = reader.stdout.read()
+    if whole:
+        assert gzip.decompress(data).count(b"\n") == 9_001
+        return
+    with pytest.raises(EOFError):
+        gzip.decompress(data)
 
 
 def test_standard_output(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,6 +21,8 @@ from rankad.io.numbers import is_text
 from rankad.io.suffixes import compression_of, format_of
 
 _TEXT = ("csv", "tsv", "jsonl")
+# zlib's way to ask for the header of gzip, with the largest window.
+_GZIP_HEADER = 31
 _COLUMNAR = ("parquet", "arrow")
 # How a formula may begin in a spreadsheet, with skipped characters; the last four are full-width.
 _BEGINS = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
@@ -277,9 +279,22 @@ class _ColumnarWriter(TableWriter):
         super().discard()
 
 
+class _Gzip:
+    """Writes gzip; one that is dropped writes no end, so that what was cut off does not look whole."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._packed = file, zlib.compressobj(wbits=_GZIP_HEADER)
+
+    def write(self, data: bytes) -> None:
+        self._file.write(self._packed.compress(data))
+
+    def close(self) -> None:
+        self._file.write(self._packed.flush())
+
+
 def _compressed(destination: Destination, compression: str | None) -> IO[bytes]:
     if compression == "gzip":
-        return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=destination.file, mtime=0))
+        return cast(IO[bytes], _Gzip(destination.file))
     if compression == "zstd":
         needed = f"{destination.name} needs zstd; pip install zstandard, or write .gz."
         zstandard = imported("zstandard", needed)
