@@ -34,9 +34,17 @@ class NumpyReader(TableReader):
         self.format = format
         super().__init__(stream, batch_bytes, start)
         self._archive: zipfile.ZipFile | None = None
-        self._bytes: ByteStream | IO[bytes]
+        self._bytes: ByteStream | IO[bytes] = stream
+        try:
+            self._begin(batch_bytes)
+        except BaseException:
+            self._close_archive()
+            raise
+
+    def _begin(self, batch_bytes: int) -> None:
+        stream = self._stream
         with blamed_on(f"{self.name} cannot be read as a NumPy array (is it damaged or cut off?)"):
-            self._bytes, size = self._member() if format == "npz" else (stream, stream.size)
+            self._bytes, size = self._member() if self.format == "npz" else (stream, stream.size)
             shape, by_column, self._kind = self._header()
         self._width = self._checked_width(shape)
         if size is not None and math.prod(shape) * self._kind.itemsize > size:
@@ -125,9 +133,15 @@ class NumpyReader(TableReader):
 
     def close(self) -> None:
         """Close the file."""
+        self._close_archive()
+        self._stream.close()
+
+    def _close_archive(self) -> None:
+        # The file stays open as long as one of its members is.
+        if self._bytes is not self._stream:
+            self._bytes.close()
         if self._archive is not None:
             self._archive.close()
-        self._stream.close()
 
 
 def _plain(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
