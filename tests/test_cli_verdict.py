@@ -191,6 +191,13 @@ def test_reasons_take_a_model_with_rows_and_a_free_name(files, without_rows, cap
     assert call(capsys, "score", table, "--model", files.model, "--quiet").status == 0
 
 
+def test_at_a_rate_below_all_p_values_no_alarm_is_expected(files, capsys):
+    said = call(capsys, "score", files.new, "--model", files.model, "--alpha", "1e-6")
+    words = " ".join(said.err.split())
+    assert "no alarm at 0.0001%. None can be: this rate is below the smallest p-value." in words
+    assert "If all rows were normal" not in words
+
+
 # ---------------------------------------------------------------------------------- rows by id, and by rate
 
 

@@ -51,6 +51,15 @@ def test_the_table_says_what_the_measured_pages_say():
         assert fast == [measured[1], measured[2], measured[6]]
 
 
+def test_the_speed_after_large_fits_is_that_measured():
+    near = next(
+        table for table in tables("docs/benchmarks/speed.md") if table[0][:2] == ["data", "near field"]
+    )
+    measured = next(row for row in near if row[:3] == ["cover", "with", "200,000"])
+    assert near[0][5] == "rows/s"
+    assert f"some {round(int(measured[5].replace(',', '')), -5):,} rows a second with 200,000" in README
+
+
 def test_false_alarms_are_those_measured():
     page = tables("docs/quality/quality.md")
     rates = next(row for table in page for row in table if row[0] == "mean" and row[1] == "")

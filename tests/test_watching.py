@@ -166,6 +166,22 @@ def test_the_command_goes_on_where_it_was(capsys, detector, table, tmp_path):
     assert json.loads(call(capsys, *given, "--json").out)["drift"] == []
 
 
+def test_the_command_says_which_promise_a_drift_alarm_rests_on(capsys, detector, table, tmp_path):
+    model, path = tmp_path / "m.rankad", tmp_path / "t.csv"
+    detector.save(model)
+    path.write_text("".join(table))
+    said = call(capsys, "watch", path, "-m", model, "-s", tmp_path / "s", "-o", tmp_path / "events.jsonl").err
+    drifts = [event["drift"] for event in events(tmp_path) if "drift" in event]
+    expected = [
+        f"Row {drift['row']:,}: drift alarm of the kind {drift['by']}; normal has drifted since about row "
+        f"{drift['since']:,}."
+        for drift in drifts
+    ]
+    # Either kind may be false now and then, so neither is said to be certain.
+    assert {drift["by"] for drift in drifts} == {"run", "ever"}
+    assert said.splitlines()[: len(drifts)] == expected
+
+
 def test_a_table_without_a_column_is_named(capsys, detector, tmp_path):
     table, model = tmp_path / "t.csv", tmp_path / "m.rankad"
     table.write_text("mode,other\nlow,1\n")

@@ -58,11 +58,14 @@ def _odds(share: float) -> str:
 
 def summary(verdict: Verdict) -> str:
     """Say how many alarms there are, and how many chance alone would raise."""
+    begin = f"{counted(verdict.n_rows, 'row')}, {alarms(verdict.n_alarms)} at {percent(verdict.alpha)}."
+    if verdict.kind == "silent":
+        return f"{begin} None can be: this rate is below the smallest p-value."
     expected, span = verdict.expected, verdict.usual
     about = count(round(expected)) if expected >= 10 else cell(float(f"{expected:.2g}"))
     return (
-        f"{counted(verdict.n_rows, 'row')}, {alarms(verdict.n_alarms)} at {percent(verdict.alpha)}. If all "
-        f"rows were normal, there would be about {about} (usually {count(span.low)} to {count(span.high)})."
+        f"{begin} If all rows were normal, there would be about {about} (usually {count(span.low)} to "
+        f"{count(span.high)})."
     )
 
 

@@ -82,7 +82,7 @@ TABLE = typer.Argument(
 MODEL = option(..., "--model -m FILE", "The model file.")
 JOBS = option(None, "--jobs -j N", "Threads. [default: all cores]", min=1)
 AS_JSON = option(False, "--json", "Print one JSON object instead of text.")
-QUIET = option(False, "--quiet -q", "No progress, no summary.")
+QUIET = option(False, "--quiet -q", "No progress, no summary, no verdict; notes and errors are printed.")
 NEUTRALIZE_FORMULAS = option(
     False,
     "--neutralize-formulas",
@@ -188,7 +188,13 @@ class Learning:
         "--missing VALUE",
         "A value that means missing, as -999: in all columns, or in one as COLUMN=VALUE. Repeatable.",
     )
-    min_count: int = option(5, "--min-count N", "Categories with fewer rows are grouped together.", min=1)
+    min_count: int = option(
+        5,
+        "--min-count N",
+        "Categories with fewer rows are grouped together; so are those with fewer than one row in 200, "
+        "unless the column is named with --category.",
+        min=1,
+    )
     seed: int = option(0, "--seed N", "Same seed, same model.", min=0, max=2**32 - 1)
 
 

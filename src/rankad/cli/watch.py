@@ -111,9 +111,10 @@ def watch(
 
 def _print_drift(found: list[DriftAlarm]) -> None:
     for alarm in found:
-        sure = " for certain" if alarm.by == "ever" else ""
         console(stderr=True).print(
-            f"Row {alarm.row:,}: normal behaviour has drifted{sure}, since about row {alarm.since:,}."
+            f"Row {alarm.row:,}: drift alarm of the kind {alarm.by}; normal has drifted since about row "
+            f"{alarm.since:,}.",
+            soft_wrap=True,
         )
 
 

@@ -82,7 +82,7 @@ class RankAD(CalibratedDetector):
         follows single rows or many rows are copies: the rate of one fit could be far from alpha. "split":
         half of the rows train, the others calibrate; exactly valid. "in-sample": training rows are scored by
         the model they trained, as in the paper; raises more false alarms than asked for. Rows beyond the
-        5,000 that train always calibrate, except for those that rank them (``reference_rows_``).
+        5,000 that train always calibrate, except for reference rows (``reference_rows_``).
     scaling : {"auto", "standard", "robust"} or None, default="robust"
         How columns are scaled for RankSVM: by mean and standard deviation, by median and interquartile range,
         or not at all. "auto" selects among the three. Of equals it takes no scaling where the columns'

@@ -40,7 +40,8 @@ class TableDetector(CalibratedDetector):
     A `TableEncoder` turns the columns into numbers, and a detector is fitted on these. If a column may be
     something else than it looks like, a `ColumnWarning` names it, the cells, and the parameter that settles
     it. A cell that no normal row has (a new category, a missing value in a column that was complete, another
-    value of a constant, text in a column of numbers) is *strange*: its row gets the least score and p-value.
+    value of a constant, text in a column of numbers) is *strange*: its row gets the least score, -1e140, and
+    the least p-value. Where some categories of a column are rare, a new one counts as one of these instead.
 
     The encoder is learned from normal rows, which also calibrate: each with the score that it would have if
     the encoder had not seen it. That is the least score for a row that would be strange then, and the score

@@ -38,7 +38,7 @@ def fit_rank_ad(
     """Fit a copy of a detector on rows in partitions.
 
     The model is the one that ``detector.fit`` makes of the same rows in the order of their numbers. The rows
-    that train (5,000) and those that rank them (100,000 at most) are gathered; all others are scored where
+    that train (5,000) and the reference rows (100,000 at most) are gathered; all others are scored where
     they are, and only their scores are gathered.
 
     Parameters
