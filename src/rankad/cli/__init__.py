@@ -14,7 +14,7 @@ from typing import Any
 
 from rankad._base.wording import printable
 from rankad.cli.interruption import Interruption
-from rankad.cli.room import check_room
+from rankad.cli.room import check_room, with_room_for_frames
 
 # Exit statuses; the last is that of a closed pipe.
 _FAILED, _MISUSED, _INTERRUPTED, _TERMINATED, _UNREAD = 1, 2, 130, 143, 141
@@ -50,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if not _ABOUT.intersection(given):
                 check_room()
             with _short_warnings():
-                status = _app()(args=given, prog_name="rankad", standalone_mode=False)
+                status = with_room_for_frames(
+                    lambda: _app()(args=given, prog_name="rankad", standalone_mode=False)
+                )
             sys.stdout.flush()
         finally:
             interruption.stop()
