@@ -11,8 +11,9 @@ from scipy.stats import binom
 from rankad import KLPE, RankAD, TableDetector
 from rankad.alarms.verdict import LEVEL
 from rankad.columns.inferred import ColumnWarning
-from rankad.tables.encoded_columns import NumberColumn
+from rankad.tables.encoded_columns import CategoryColumn, NumberColumn
 from rankad.tables.judging import Watch, chance_of
+from rankad.tables.strange_cells import SAME_CATEGORY
 from verdict_cases import CASES, N_NEW, N_NORMAL, QUICK, counted, fitted, judged, machine
 
 SEED = 20
@@ -167,6 +168,10 @@ def test_a_column_that_is_written_in_another_way_is_said_where_rows_are_judged(f
     verdict = detector.verdict(commas)
     assert verdict.columns[0].column == number
     assert str(verdict).endswith("written in another way than in the normal rows, put that right first.")
+    word = next(column for column in detector.encoder_.columns if isinstance(column, CategoryColumn))
+    upper = detector.verdict(new.with_columns(pl.col(word.name).cast(pl.String).str.to_uppercase()))
+    assert (upper.columns[0].column, upper.columns[0].what) == (word.name, SAME_CATEGORY)
+    assert str(upper).endswith("written in another way than in the normal rows, put that right first.")
     # One row in three is no reason to warn of the whole column.
     some = (
         pl.when(pl.int_range(pl.len()) % 3 == 0)

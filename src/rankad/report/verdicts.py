@@ -12,6 +12,7 @@ from rankad._base.checks import check_unit
 from rankad._base.wording import cell, count, percent
 from rankad.scoring.loading import as_table
 from rankad.tables.judging import MovedColumn, TableVerdict, Watch
+from rankad.tables.strange_cells import NO_BOOLEAN, SAME_CATEGORY
 
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
@@ -48,6 +49,7 @@ _NUMBERS = {
     "spread": "its values vary about {times} times as much as in normal rows",
 }
 _MOST_OF_ALL = 0.5
+_WRITTEN_OTHERWISE = (SAME_CATEGORY, NO_BOOLEAN)
 
 
 class Pen(NamedTuple):
@@ -188,7 +190,7 @@ def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
             f"If it counts on or names rows, fit again without it ({pen.cell(pen.drop(lead.column))}): until "
             f"then, p-values mean nothing."
         ]
-    if lead.how == "strange" and lead.what.startswith("not a "):
+    if lead.how == "strange" and (lead.what.startswith("not a ") or lead.what in _WRITTEN_OTHERWISE):
         return ["If it is written in another way than in the normal rows, put that right first."]
     if lead.how in ("swapped", "scaled"):
         return ["P-values mean nothing until that is put right."]
