@@ -31,6 +31,8 @@ def verdict(of=None, columns=(), has_rows=True, n_looked=200, n_moved=None):
     ("of", "columns", "title", "off"),
     [
         (overall(), [], "About as many alarms as normal rows raise", False),
+        (overall(n_alarms=73), [], "Somewhat more alarms than usual, but chance may explain them", False),
+        (overall(n_alarms=29), [], "Somewhat fewer alarms than usual, but chance may explain them", False),
         (overall("more", n_alarms=1000), [], "All rows are alarms, at a false-alarm rate of 5%", True),
         (
             overall("more", n_alarms=998),

@@ -151,6 +151,9 @@ def _title(verdict: TableVerdict, pen: Pen) -> str:
     if overall.kind == "usual" and verdict.is_off:
         but = _SHAPES[overall.shape].replace("P", "p", 1) if overall.shape else "the table has moved"
         return f"No more alarms than chance allows at {alpha}, but {but}"
+    if overall.kind == "usual" and not overall.usual.low <= overall.n_alarms <= overall.usual.high:
+        amount = "more" if overall.n_alarms > overall.usual.high else "fewer"
+        return f"Somewhat {amount} alarms than usual, but chance may explain them"
     return _PHRASES[overall.kind]
 
 
