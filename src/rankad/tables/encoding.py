@@ -102,6 +102,15 @@ class TableEncoder:
             strange += column.encode(self.cells(table, column.name), part)
         return Encoded(np.ascontiguousarray(encoded), strange)
 
+    def names_of_rows(self, table: pl.DataFrame) -> list[str | None]:
+        """Return the cells of the id columns of each row, None if the table has no such columns."""
+        ids = [name for name in self.ids if name in table.columns]
+        if not ids:
+            return [None] * table.height
+        return [
+            " ".join(str(part) for part in row if part is not None) for row in table.select(ids).iter_rows()
+        ]
+
     def cells(self, table: pl.DataFrame, name: str) -> pl.Series:
         """Return the cells of a column, null where a marker of missing values stands."""
         return without_markers(table[name], self.missing)
