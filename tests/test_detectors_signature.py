@@ -1,10 +1,14 @@
 """What detectors say of parameters that they do not have."""
 
+import copy
 import inspect
+import pickle
 
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from rankad import KLPE, EpsilonLPE, RankAD, TableDetector
+from rankad.detectors.signature import INSTEAD
 
 DETECTORS = [RankAD, KLPE, EpsilonLPE, TableDetector]
 
@@ -42,6 +46,20 @@ def test_signatures_are_those_that_were_written(kind):
     assert set(names) == set(kind().get_params(deep=False))
     with pytest.raises(TypeError, match="positional"):
         kind(0.1, 3)
+
+
+@pytest.mark.parametrize("kind", DETECTORS)
+def test_attributes_of_other_packages_have_another_name_here(kind):
+    detector = kind()
+    for name in INSTEAD:
+        with pytest.raises(AttributeError, match=f"^{kind.__name__} has no {name}: "):
+            getattr(detector, name)
+        assert not hasattr(detector, name)
+    with pytest.raises(AttributeError, match=f"'{kind.__name__}' object has no attribute 'nonsense'"):
+        detector.nonsense  # noqa: B018
+    with pytest.raises(NotFittedError, match=f"{kind.__name__} is not fitted yet"):
+        detector.offset_  # noqa: B018
+    assert copy.deepcopy(pickle.loads(pickle.dumps(detector))).get_params() == detector.get_params()
 
 
 def test_a_class_derived_from_a_detector_may_take_more():

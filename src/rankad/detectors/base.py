@@ -20,7 +20,7 @@ from rankad._base.arrays import Floats, Ints
 from rankad._base.checks import check_unit
 from rankad._base.rows import is_plain, validate_rows
 from rankad.detectors.guarantees import Guarantees
-from rankad.detectors.signature import with_advice
+from rankad.detectors.signature import INSTEAD, with_advice
 from rankad.stages.calibration import Calibration
 from rankad.stages.copies import row_variates
 
@@ -74,6 +74,15 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
     _marks_bad_rows = False
     # Fewer rows than this are not enough to learn from.
     _least_rows = 1
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to use in the place of what detectors of other packages have."""
+            if name in INSTEAD:
+                raise AttributeError(f"{type(self).__name__} has no {name}: {INSTEAD[name]}.")
+            # A property may have failed: it says why once more.
+            return object.__getattribute__(self, name)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

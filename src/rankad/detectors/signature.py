@@ -1,4 +1,4 @@
-"""Parameters that a detector does not have: an error that says what to do instead."""
+"""Parameters and attributes that a detector does not have: an error that says what to do instead."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ _ELSEWHERE = {
     "seed": "it is called random_state here",
     "n_threads": "it is called n_jobs here",
     "k": "it is called n_neighbors here",
+}
+# So with what detectors of other packages have.
+INSTEAD = {
+    "predict_proba": "p_values(rows) says how unusual each row is among normal ones; nothing here is the "
+    "probability of being an anomaly",
+    "decision_scores_": "score_samples(rows) scores any rows, higher is more normal; fit_p_values(rows) "
+    "judges those that it is fitted on",
+    "labels_": "fit_predict(rows) judges the rows that it is fitted on: -1 is an alarm",
+    "threshold_": "offset_ is the score below which rows are alarms at alpha",
+    "contamination": "alpha is the false-alarm rate, which may be set at any time",
 }
 
 
