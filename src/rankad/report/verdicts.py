@@ -35,6 +35,7 @@ _HOW = {
     "swapped": "it has what normal rows have in {value}, and the other way round; are the two swapped?",
     "category": "{value} comes in {share} of the rows, in {usual} of normal rows",
     "time": "alarms come at hours, on weekdays or in seasons in which normal rows are few or other ones",
+    "midnight": "its times are all at 00:00, in normal rows {usual}; was the time of day lost?",
     "beyond": "in most alarms it has a value at or beyond the edge of the normal ones",
     "together": "its values are usual by themselves, but do not go together with those of the other columns",
 }
@@ -195,7 +196,7 @@ def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
         ]
     if lead.how == "strange" and (lead.what.startswith("not a ") or lead.what in _WRITTEN_OTHERWISE):
         return ["If it is written in another way than in the normal rows, put that right first."]
-    if lead.how in ("swapped", "scaled"):
+    if lead.how in ("swapped", "scaled", "midnight"):
         return ["P-values mean nothing until that is put right."]
     if not lead.moved:
         return []
