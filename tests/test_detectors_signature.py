@@ -1,6 +1,8 @@
 """What detectors say of parameters and attributes that they do not have."""
 
+import copy
 import inspect
+import pickle
 import re
 
 import pytest
@@ -56,6 +58,7 @@ def test_what_is_not_there_yet_and_what_never_is_are_told_apart(kind):
     with pytest.raises(AttributeError, match="has no attribute 'lables_'") as caught:
         _ = kind().lables_
     assert not isinstance(caught.value, NotFittedError)
+    assert copy.deepcopy(pickle.loads(pickle.dumps(kind()))).get_params().keys() == kind().get_params().keys()
 
 
 @pytest.mark.parametrize("kind", DETECTORS)

@@ -8,6 +8,7 @@ from rankad.alarms.shifts import NumberShift
 from rankad.alarms.verdict import Verdict
 from rankad.report.verdicts import Pen, spoken, spoken_of
 from rankad.tables.judging import MovedColumn, TableVerdict
+from rankad.tables.strange_cells import SAME_CATEGORY
 
 PEN = Pen(plain, lambda share: percent(share).replace("\xa0", ""))
 
@@ -30,6 +31,8 @@ def verdict(of=None, columns=(), has_rows=True, n_looked=200, n_moved=None):
     ("of", "columns", "title", "off"),
     [
         (overall(), [], "About as many alarms as normal rows raise", False),
+        (overall(n_alarms=73), [], "Somewhat more alarms than usual, but chance may explain them", False),
+        (overall(n_alarms=29), [], "Somewhat fewer alarms than usual, but chance may explain them", False),
         (overall("more", n_alarms=1000), [], "All rows are alarms, at a false-alarm rate of 5%", True),
         (
             overall("more", n_alarms=998),
@@ -112,6 +115,11 @@ def test_it_is_said_why_no_column_is_named():
                 how="strange", share=0.261, value="eco", what="not among the categories of nominal rows"
             ),
             "26% of its cells are strange, such as eco: not among the categories of normal rows",
+        ),
+        (
+            a_column(how="strange", share=1.0, value="DE ", what=SAME_CATEGORY),
+            "100% of its cells are strange, such as DE : the same as a category of normal rows but for case, "
+            "spaces or leading zeros",
         ),
         (
             a_column(how="strange", share=0.3, what="missing, but in no nominal row"),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from sklearn.base import clone
 
 from rankad import RankAD, TableDetector
 from rankad.explanations.explainer import Change, Explanation, Explanations, Move, Reason
@@ -136,6 +137,28 @@ def fitted():
     frame = polars.DataFrame({"a": rng.normal(size=90), "b": rng.choice(["x", "y"], size=90)})
     inner = RankAD(landmarks=15, scaling="standard", bandwidth="D_K", C=0.1)
     return TableDetector(inner).fit(frame), frame
+
+
+def test_rows_are_called_by_their_ids_or_else_by_their_index(fitted):
+    plain, frame = fitted
+    detector = TableDetector(clone(plain.detector), ids=["id"]).fit(
+        frame.with_columns(id=polars.int_range(polars.len()))
+    )
+    new = frame[:40].with_columns(id=polars.format("S{}", polars.int_range(polars.len()) + 7))
+    pandas_new = new.to_pandas()
+    for why in (detector.explain(new[[3, 5]]), detector.explain(pandas_new.iloc[[3, 5]])):
+        assert [each.name for each in why] == ["S10", "S12"]
+        assert str(why[1]).startswith("Row 1 (S12): p-value ")
+        assert list(why.to_frame(top=1)["name"]) == ["S10", "S12"]
+    assert str(detector.explain(new)).splitlines()[4].split()[:2] == ["3", "(S10)"]
+    without = pandas_new.drop(columns="id")
+    assert [each.name for each in detector.explain(without.iloc[[3, 5]])] == ["3", "5"]
+    assert [each.name for each in detector.explain(without.loc[3])] == ["3"]
+    assert [each.name for each in detector.explain(without.set_index(pandas_new["id"]))][:1] == ["S7"]
+    # An index that only counts says nothing more.
+    for nameless in (without, frame[:2]):
+        assert detector.explain(nameless)[0].name == ""
+        assert "name" not in detector.explain(nameless).to_frame().columns
 
 
 def test_frames_are_of_the_library_that_the_rows_came_in(fitted):

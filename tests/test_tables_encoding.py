@@ -17,9 +17,11 @@ from rankad.tables.strange_cells import (
     INFINITE,
     MISSING_HERE,
     NEW_CATEGORY,
+    NO_BOOLEAN,
     NO_NUMBER,
     NOT_CONSTANT,
     NOT_EMPTY,
+    SAME_CATEGORY,
 )
 
 HALF = np.sqrt(0.5)
@@ -190,6 +192,16 @@ def strange(nominal, new, **params):
 def test_a_category_that_is_new_is_strange_where_none_is_rare():
     assert strange({"c": ["a", "b"] * 5}, {"c": ["a", "z"]}) == [StrangeCell(1, "c", NEW_CATEGORY, "z")]
     assert strange({"c": COLORS}, {"c": ["red", "z"]}) == []
+
+
+def test_a_category_written_otherwise_is_told_from_a_new_one():
+    nominal = {"c": ["DE", "Fr", "01067"] * 5, "b": [True, False, True] * 5}
+    cells = ["de", "DE ", "1067", "FR", "dé", "067"]
+    found = strange(nominal, {"c": [*cells, "Fr"], "b": [True] * 7})
+    expected = [SAME_CATEGORY] * 4 + [NEW_CATEGORY] * 2
+    assert found == [StrangeCell(at, "c", *each) for at, each in enumerate(zip(expected, cells, strict=True))]
+    found = strange(nominal, {"c": ["DE"] * 3, "b": ["yes", "TRUE", "0"]})
+    assert found == [StrangeCell(0, "b", NO_BOOLEAN, "yes")]
 
 
 def test_a_missing_value_is_strange_where_nominal_rows_had_none():

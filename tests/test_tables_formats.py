@@ -173,3 +173,18 @@ def test_groups_are_in_doubt_until_as_many_cells_show_what_they_are():
     assert ambiguous_groups(pl.Series(cells), ".", ",").tolist() == [1, 2]
     assert ambiguous_groups(pl.Series([*cells, "1,234.5"]), ".", ",").size == 0
     assert ambiguous_groups(pl.Series(["812", "1,234"]), ".", ",").size == 0
+
+
+def test_points_before_a_decimal_comma_separate_thousands_even_if_no_cell_had_any():
+    found = recognize_numbers(pl.Series(["99,36", "870,00", "4,5"]))
+    assert found.format == NumberFormat(",")
+    cells = {"1.290,00": 1290.0, "-12.345.678,5": -12345678.5, "99,50": 99.5}
+    others = ["1.290", "99.50", "1,290.00", "12.90,00", "0.290,00", "1.290,00,0", None]
+    assert found.format.read(pl.Series([*cells, *others])).to_list() == [
+        *cells.values(),
+        *[None] * len(others),
+    ]
+    assert NumberFormat(",", unit="€").read(pl.Series(["€ 1.290,00", "1.290,00 kg"])).to_list() == [
+        1290.0,
+        None,
+    ]

@@ -131,3 +131,23 @@ def test_a_column_of_nearly_the_same_name_is_asked_about(detector):
 def test_a_table_without_names_is_asked_about(detector):
     with pytest.raises(ValueError, match="Does the first line of the table name its columns"):
         detector.p_values(FRAME.rename({name: f"{at}.5" for at, name in enumerate(FRAME.columns)}))
+
+
+def test_a_file_that_was_not_split_into_columns_is_asked_about(detector):
+    lines = pandas.DataFrame({"day;flow;heat": [f"{at};{at + 1},5;20" for at in range(60)]})
+    for judge in (TableDetector().fit, detector.p_values):
+        with pytest.raises(
+            ValueError, match=r"Then read it with sep=';' \(pandas\) or separator=';' \(polars\)"
+        ):
+            judge(lines)
+    with pytest.raises(ValueError, match="no column to learn from") as caught:
+        TableDetector().fit(pandas.DataFrame({"name": [f"n{at}" for at in range(60)]}))
+    assert "sep=" not in str(caught.value)
+
+
+def test_a_column_that_is_the_index_is_asked_about(detector):
+    name = FRAME.columns[0]
+    with pytest.raises(
+        ValueError, match=rf"{name!r} is in its index, which is not read: pass frame.reset_index"
+    ):
+        detector.p_values(FRAME.to_pandas().set_index(name))

@@ -11,9 +11,10 @@ from scipy.stats import binom
 from rankad import KLPE, RankAD, TableDetector
 from rankad.alarms.verdict import LEVEL
 from rankad.columns.inferred import ColumnWarning
-from rankad.tables.encoded_columns import NumberColumn
+from rankad.tables.encoded_columns import CategoryColumn, NumberColumn
 from rankad.tables.judging import Watch, chance_of
-from verdict_cases import CASES, N_NEW, N_NORMAL, QUICK, counted, fitted, judged, machine
+from rankad.tables.strange_cells import SAME_CATEGORY
+from verdict_cases import CASES, N_NEW, N_NORMAL, QUICK, counted, fitted, judged, logged, machine
 
 SEED = 20
 
@@ -44,6 +45,32 @@ def heavy(n, rng):
 
 def counts(n, rng):
     return pl.DataFrame(rng.poisson(2.0, size=(n, 3)), schema=list("abc"))
+
+
+def test_times_at_midnight_are_said_to_have_lost_the_time_of_day(few_folds):
+    rng = np.random.default_rng([SEED, 2])
+    new = logged(N_NEW, rng)
+    detector = model(logged)
+    days = new.with_columns(pl.col("started").dt.truncate("1d"))
+    said = str(detector.verdict(days))
+    assert (
+        "in column started: its times are all at 00:00, in normal rows 0 %; was the time of day lost?" in said
+    )
+    assert said.endswith("P-values mean nothing until that is put right.")
+    # One night, few rows, and one time that is none.
+    assert detector.verdict(new.filter(pl.col("started").dt.hour() < 4)).columns == ()
+    for fine in (days[:19], pl.concat([days, new[:1]]), new):
+        assert all(column.how != "midnight" for column in detector.verdict(fine).columns)
+    # Where half of the normal rows are dates, dates are nothing new.
+    mixed = logged(N_NORMAL, rng)
+    half = mixed.with_columns(
+        pl.when(pl.int_range(pl.len()) % 3 > 0)
+        .then(pl.col("started").dt.truncate("1d"))
+        .otherwise("started")
+        .alias("started")
+    )
+    verdict = fitted(lambda n, rng: half, rng).verdict(days)
+    assert all(column.how != "midnight" for column in verdict.columns)
 
 
 @pytest.mark.filterwarnings("ignore:Calibrated by a split")
@@ -167,6 +194,10 @@ def test_a_column_that_is_written_in_another_way_is_said_where_rows_are_judged(f
     verdict = detector.verdict(commas)
     assert verdict.columns[0].column == number
     assert str(verdict).endswith("written in another way than in the normal rows, put that right first.")
+    word = next(column for column in detector.encoder_.columns if isinstance(column, CategoryColumn))
+    upper = detector.verdict(new.with_columns(pl.col(word.name).cast(pl.String).str.to_uppercase()))
+    assert (upper.columns[0].column, upper.columns[0].what) == (word.name, SAME_CATEGORY)
+    assert str(upper).endswith("written in another way than in the normal rows, put that right first.")
     # One row in three is no reason to warn of the whole column.
     some = (
         pl.when(pl.int_range(pl.len()) % 3 == 0)

@@ -91,6 +91,7 @@ TOLD = {"flow": -999, "mode": ["?"], "ended": datetime.date(1900, 1, 1)}
 @pytest.mark.parametrize(
     "missing", [TOLD, [-999, "?", "1900-01-01"], {None: [-999, "?"], "ended": "1900-01-01"}]
 )
+@pytest.mark.filterwarnings("ignore:most of these rows have a cell")
 def test_such_cells_are_treated_exactly_as_missing_ones(missing, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,13 +1,16 @@
 """Times as people write them, and what comes round again."""
 
 import datetime
+import json
 
 import numpy as np
 import polars as pl
 import pytest
 
+from rankad.columns.inferred import ColumnOptions
 from rankad.columns.times import TimeFormat, epoch_unit, parts_of, recognize_times
 from rankad.tables import TableEncoder
+from rankad.tables.learning import learn_encoder
 from rankad.tables.strange_cells import MISSING_HERE, NO_CLOCK, NO_TIME, StrangeCell
 from rankad.tables.time_column import TimeColumn
 
@@ -123,6 +126,29 @@ def test_times_of_all_types_are_the_same():
     assert column.times(pl.Series([MOMENT.date()])).to_list() == [datetime.datetime(2024, 12, 31)]
     with pytest.raises(ValueError, match="column 't' must hold times"):
         column.times(pl.Series("t", [[1]]))
+
+
+def test_times_with_a_zone_are_read_on_the_clock_of_normal_rows():
+    own = pl.Series("t", every(500, hours=7)).dt.replace_time_zone("Europe/Berlin", ambiguous="earliest")
+    learned = learn_encoder(pl.DataFrame({"t": own}), ColumnOptions(), min_count=5).encoder
+    again = TableEncoder.from_dict(json.loads(json.dumps(learned.to_dict())))
+    for encoder in (learned, again):
+        assert "on the clock of Europe/Berlin" in encoder.describe()[0]
+        usual = encoder.encode(pl.DataFrame({"t": own})).rows
+        for zone in ("UTC", "Asia/Tokyo"):
+            moved = pl.DataFrame({"t": own.dt.convert_time_zone(zone)})
+            np.testing.assert_array_equal(encoder.encode(moved).rows, usual)
+        # What has no zone is read as it stands.
+        np.testing.assert_array_equal(
+            encoder.encode(pl.DataFrame({"t": own.dt.replace_time_zone(None)})).rows, usual
+        )
+    older = learned.to_dict()
+    assert older["columns"][0].pop("zone") == "Europe/Berlin"
+    assert TableEncoder.from_dict(older).columns[0].zone == ""
+    for forged in ("Nowhere", 5, None):
+        older["columns"][0]["zone"] = forged
+        with pytest.raises(ValueError, match="zone of column 't' must be a time zone"):
+            TableEncoder.from_dict(older)
 
 
 def test_a_date_without_its_time_of_day_is_strange_where_hours_are_learned_from():

@@ -45,6 +45,12 @@ def probes(n, rng, first=0):
     return pl.DataFrame({**columns, "weight": rng.normal(size=n)})
 
 
+def logged(n, rng, first=0):
+    """The same with the time of each reading."""
+    minutes = pl.Series("started", rng.integers(0, 400 * 1440, n))
+    return machine(n, rng).with_columns(started=pl.datetime(2024, 1, 1) + pl.duration(minutes=minutes))
+
+
 def counted(column):
     """The same with a column that goes on from row to row, of which `column(position)` makes the values."""
 
@@ -141,6 +147,9 @@ CASES = {
     ),
     "an empty column filled": Case(
         machine, change(comment=lambda c, rng: np.full(len(c), "ok")), ("comment",), ("strange",)
+    ),
+    "without the time of day": Case(
+        logged, change(started=lambda c, rng: c.dt.truncate("1d")), ("started",), ("midnight",)
     ),
     "saturated": Case(
         machine, change(humidity=lambda c, rng: c.clip(upper_bound=52.0)), ("humidity",), ("other",)

@@ -57,7 +57,13 @@ class NumberFormat:
         if self == PLAIN:
             return plain_numbers(text)
         parts = _split(text, accounting=self.accounting)
-        numbers = _grouped(parts["number"], self.decimal, self.thousands) * parts["sign"]
+        digits = parts["number"]
+        numbers = _grouped(digits, self.decimal, self.thousands)
+        if self.decimal == "," and not self.thousands and digits.str.contains(".", literal=True).any():
+            # No cell was above 999 before. With the comma behind it, a point can only separate thousands.
+            both = digits.set(~digits.str.contains(",", literal=True).fill_null(False), None)
+            numbers = numbers.fill_null(_grouped(both, ",", "."))
+        numbers = numbers * parts["sign"]
         fits = parts["unit"] == self.unit
         if self.bare:
             fits |= parts["unit"] == ""

@@ -117,6 +117,9 @@ class Explanation:
         What counted as an alarm.
     row : int or None
         Its position among the rows that were explained, the first is 0.
+    name : str
+        Of a table: its cells in the columns of ids, or else its label in the index of a pandas frame; "" if
+        it has neither.
     strange : tuple of str
         Of a table: what no normal row has, as "mode bypass: not among the categories of normal rows".
     """
@@ -129,6 +132,7 @@ class Explanation:
     alpha: float | None = None
     row: int | None = field(default=None, compare=False)
     strange: tuple[str, ...] = ()
+    name: str = field(default="", compare=False)
 
     @property
     def is_alarm(self) -> bool | None:

@@ -45,9 +45,9 @@ class Explanations(list["Explanation"]):
         Returns
         -------
         polars or pandas DataFrame
-            With the columns row (its position, from 0), p_value, alarm, column, value, typical, low, high,
-            p_value_if_typical, gain (see `Reason`) and place (of the reason, from 1). Values are numbers
-            where all of them are, else text.
+            With the columns row (its position, from 0), name (if rows have names), p_value, alarm, column,
+            value, typical, low, high, p_value_if_typical, gain (see `Reason`) and place (of the reason, from
+            1). Values are numbers where all of them are, else text.
 
         Examples
         --------
@@ -104,6 +104,16 @@ def library_of(X: Any) -> str | None:
     return library if library in _LIBRARIES else None
 
 
+def labels_of(X: Any) -> list[str] | None:
+    """Return what the index of a pandas frame calls its rows, or of a row; None if it only counts them."""
+    if library_of(X) != "pandas":
+        return None
+    if not hasattr(X, "columns"):
+        return None if X.name is None else [str(X.name)]
+    labels = [str(label) for label in X.index]
+    return None if labels == [str(at) for at in range(len(labels))] else labels
+
+
 def _frame(library: str, columns: dict[str, list[Any]]) -> Any:
     if library == "pandas":
         import pandas
@@ -136,6 +146,7 @@ def _as_columns(explanations: Sequence[Explanation], top: int | None) -> dict[st
     lines = [(row, place, why) for row in explanations for place, why in enumerate(row.reasons[:top], 1)]
     return {
         "row": [row.row for row, _, _ in lines],
+        **({"name": [row.name for row, _, _ in lines]} if any(row.name for row in explanations) else {}),
         "p_value": [row.p_value for row, _, _ in lines],
         "alarm": [row.is_alarm for row, _, _ in lines],
         "column": [reason.column for _, _, reason in lines],
@@ -172,7 +183,8 @@ def _headline(explanation: Explanation) -> str:
     if alpha is not None:
         alarm = f", {'an alarm' if explanation.is_alarm else 'no alarm'} at {percent(alpha)}"
     row = "A row" if explanation.row is None else f"Row {explanation.row:,}"
-    return f"{row}: p-value {probability(explanation.p_value, alpha)}{alarm}".replace("\xa0", " ")
+    name = f" ({_cell(explanation.name)})" if explanation.name else ""
+    return f"{row}{name}: p-value {probability(explanation.p_value, alpha)}{alarm}".replace("\xa0", " ")
 
 
 def _cells(reason: Reason) -> tuple[str, ...]:
@@ -181,6 +193,7 @@ def _cells(reason: Reason) -> tuple[str, ...]:
 
 def _line(row: Explanation) -> tuple[str, ...]:
     number = "" if row.row is None else f"{row.row:,}"
+    number += f" ({_cell(row.name)})" if row.name else ""
     first = _cells(row.reasons[0])[:3] if row.reasons else ("", "", "")
     return number, probability(row.p_value, row.alpha), "alarm" if row.is_alarm else "", *first
 

@@ -61,3 +61,21 @@ def listed(names: Sequence[Any], most: int = 10) -> str:
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def not_split(names: Sequence[str]) -> str:
+    """Say how to read a table whose only column looks like whole lines of a file, "" if it does not.
+
+    >>> not_split(["day;flow;heat"])
+    "The only column, 'day;flow;heat', looks like whole lines of a file. Is ';' between its columns? Then read
+    it with sep=';' (pandas) or separator=';' (polars)."
+    >>> not_split(["flow"]), not_split(["day;flow", "heat"])
+    ('', '')
+    """
+    mark = max(";\t|,", key=names[0].count) if len(names) == 1 else ""
+    if not mark or mark not in names[0]:
+        return ""
+    return (
+        f"The only column, {shown(names[0])}, looks like whole lines of a file. Is {mark!r} between its "
+        f"columns? Then read it with sep={mark!r} (pandas) or separator={mark!r} (polars)."
+    )

@@ -12,6 +12,7 @@ from rankad._base.checks import check_unit
 from rankad._base.wording import cell, count, percent
 from rankad.scoring.loading import as_table
 from rankad.tables.judging import MovedColumn, TableVerdict, Watch
+from rankad.tables.strange_cells import NO_BOOLEAN, SAME_CATEGORY
 
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
@@ -34,6 +35,7 @@ _HOW = {
     "swapped": "it has what normal rows have in {value}, and the other way round; are the two swapped?",
     "category": "{value} comes in {share} of the rows, in {usual} of normal rows",
     "time": "alarms come at hours, on weekdays or in seasons in which normal rows are few or other ones",
+    "midnight": "its times are all at 00:00, in normal rows {usual}; was the time of day lost?",
     "beyond": "in most alarms it has a value at or beyond the edge of the normal ones",
     "together": "its values are usual by themselves, but do not go together with those of the other columns",
 }
@@ -48,6 +50,7 @@ _NUMBERS = {
     "spread": "its values vary about {times} times as much as in normal rows",
 }
 _MOST_OF_ALL = 0.5
+_WRITTEN_OTHERWISE = (SAME_CATEGORY, NO_BOOLEAN)
 
 
 class Pen(NamedTuple):
@@ -149,6 +152,9 @@ def _title(verdict: TableVerdict, pen: Pen) -> str:
     if overall.kind == "usual" and verdict.is_off:
         but = _SHAPES[overall.shape].replace("P", "p", 1) if overall.shape else "the table has moved"
         return f"No more alarms than chance allows at {alpha}, but {but}"
+    if overall.kind == "usual" and not overall.usual.low <= overall.n_alarms <= overall.usual.high:
+        amount = "more" if overall.n_alarms > overall.usual.high else "fewer"
+        return f"Somewhat {amount} alarms than usual, but chance may explain them"
     return _PHRASES[overall.kind]
 
 
@@ -188,9 +194,9 @@ def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
             f"If it counts on or names rows, fit again without it ({pen.cell(pen.drop(lead.column))}): until "
             f"then, p-values mean nothing."
         ]
-    if lead.how == "strange" and lead.what.startswith("not a "):
+    if lead.how == "strange" and (lead.what.startswith("not a ") or lead.what in _WRITTEN_OTHERWISE):
         return ["If it is written in another way than in the normal rows, put that right first."]
-    if lead.how in ("swapped", "scaled"):
+    if lead.how in ("swapped", "scaled", "midnight"):
         return ["P-values mean nothing until that is put right."]
     if not lead.moved:
         return []

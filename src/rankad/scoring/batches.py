@@ -198,7 +198,7 @@ def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[Explain
     strange: dict[int, list[StrangeCell]] = {}
     for each in detector.strange_cells(rows.frame):
         strange.setdefault(each.row, []).append(each)
-    names, used = _ids(detector, rows.frame), detector.encoder_.names
+    names, used = detector.encoder_.names_of_rows(rows.frame), detector.encoder_.names
     return [
         ExplainedRow(
             int(rows.numbers[at]),
@@ -211,14 +211,6 @@ def explained(detector: TableDetector, rows: Rows, alpha: float) -> list[Explain
         )
         for at, values in enumerate(rows.frame.select(used).iter_rows())
     ]
-
-
-def _ids(detector: TableDetector, frame: pl.DataFrame) -> list[str | None]:
-    """Return the cells of the id columns of each row, None if there are no such columns."""
-    ids = [name for name in detector.encoder_.ids if name in frame.columns]
-    if not ids:
-        return [None] * frame.height
-    return [" ".join(str(part) for part in row if part is not None) for row in frame.select(ids).iter_rows()]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from rankad.tables.strange_cells import (
     INDICATOR,
     MISSING_HERE,
     NEW_CATEGORY,
+    NO_BOOLEAN,
+    SAME_CATEGORY,
     LearnedColumn,
     StrangeCell,
     strange_cells,
@@ -117,12 +119,24 @@ class CategoryColumn:
             unseen = closer < 0
             if not self.n_other:
                 strange += strange_cells(series, unknown[unseen & absent], MISSING_HERE)
-                strange += strange_cells(series, unknown[unseen & ~absent], NEW_CATEGORY)
+                strange += self._new(series, unknown[unseen & ~absent])
             closer[unseen] = len(self.categories) if self.n_other else 0
             places[unknown] = closer
         out[:] = 0.0
         out[np.arange(len(places)), places] = INDICATOR
         return strange
+
+    def _new(self, series: pl.Series, rows: Ints) -> list[StrangeCell]:
+        """Return cells whose words no normal row has, in the order of the rows."""
+        words = self.words(series.gather(rows))
+        if self.boolean:
+            same, what = ~words.is_in(TRUE_OR_FALSE), NO_BOOLEAN
+        else:
+            known = [word for word in self.categories if word is not None]
+            same, what = _plainest(words).is_in(_plainest(pl.Series(known)).to_list()), SAME_CATEGORY
+        alike = same.to_numpy()
+        found = strange_cells(series, rows[alike], what) + strange_cells(series, rows[~alike], NEW_CATEGORY)
+        return sorted(found, key=lambda cell: cell.row)
 
     def _places(self, words: pl.Series) -> Ints:
         """Return the indicator of each word, -1 where it has none or is missing."""
@@ -148,6 +162,11 @@ class CategoryColumn:
         if self.n_other:
             return f"{self.name}: {what}, and one for the {self.n_other} rarer and for {rest}"
         return f"{self.name}: {what}; {rest} is strange"
+
+
+def _plainest(words: pl.Series) -> pl.Series:
+    """Return words without what people and programs change: case, spaces around, zeros before digits."""
+    return words.str.strip_chars().str.to_lowercase().str.replace(r"^0+(\d+)$", "$1")
 
 
 def _rows_of(text: pl.Series, words: list[str | None]) -> Ints:

@@ -13,7 +13,7 @@ import polars as pl
 from rankad._base.arrays import Floats, Ints
 from rankad.columns.inferred import ColumnOptions
 from rankad.columns.missing_values import MissingMarker, without_markers
-from rankad.io.errors import listed, shown
+from rankad.io.errors import listed, not_split, shown
 from rankad.tables.encoded_columns import CategoryColumn, Column, EmptyColumn, NumberColumn, to_stored
 from rankad.tables.frames import as_frame
 from rankad.tables.stored import Note, read_columns, read_count, read_markers, read_names, read_notes
@@ -93,7 +93,7 @@ class TableEncoder:
             raise ValueError(
                 f"the table lacks {listed(absent)}, which the detector was fitted with; it has "
                 f"{listed(table.columns) or 'no columns'}. "
-                f"{_renaming(absent, table.columns, len(self.columns))}"
+                f"{_in_the_index(frame, absent) or _renaming(absent, table.columns, len(self.columns))}"
             )
         # Contiguous columns are faster to write; detectors need contiguous rows.
         encoded = np.empty((table.height, self.n_encoded), order="F")
@@ -101,6 +101,15 @@ class TableEncoder:
         for column, part in self._parts(encoded):
             strange += column.encode(self.cells(table, column.name), part)
         return Encoded(np.ascontiguousarray(encoded), strange)
+
+    def names_of_rows(self, table: pl.DataFrame) -> list[str | None]:
+        """Return the cells of the id columns of each row, None if the table has no such columns."""
+        ids = [name for name in self.ids if name in table.columns]
+        if not ids:
+            return [None] * table.height
+        return [
+            " ".join(str(part) for part in row if part is not None) for row in table.select(ids).iter_rows()
+        ]
 
     def cells(self, table: pl.DataFrame, name: str) -> pl.Series:
         """Return the cells of a column, null where a marker of missing values stands."""
@@ -203,12 +212,21 @@ class TableEncoder:
         return cls(columns, ids, dropped, n_rows, n_singletons, categories, notes, missing)
 
 
+def _in_the_index(frame: Any, absent: Sequence[str]) -> str:
+    """Say what to do about a missing column that a pandas frame has as its index, "" if it has none."""
+    names = getattr(getattr(frame, "index", None), "names", ())
+    name = next((name for name in absent if name in names), None)
+    return f"{name!r} is in its index, which is not read: pass frame.reset_index()." if name else ""
+
+
 def _renaming(absent: Sequence[str], there: Sequence[str], n_columns: int) -> str:
     """Say what to do about missing columns, which may be there with other spaces or capitals."""
     alike = {name.strip().casefold(): name for name in there}
     for name in absent:
         if similar := alike.get(name.strip().casefold()):
             return f"Is {similar!r} it? Then rename it to {name!r}, letter by letter."
+    if hint := not_split(there):
+        return hint
     if len(absent) == n_columns > 1:
         return "Does the first line of the table name its columns?"
     return "Add it, rename the column that holds it, or fit without it."

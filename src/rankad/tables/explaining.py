@@ -13,7 +13,7 @@ from rankad._base.rows import validate_rows
 from rankad.explanations.explainer import Change, Explainer, Explanation, Move, Reason
 from rankad.explanations.nominal_rows import NominalRows
 from rankad.explanations.sentences import oddity
-from rankad.explanations.showing import Explanations, library_of
+from rankad.explanations.showing import Explanations, labels_of, library_of
 from rankad.tables.frames import as_frame
 from rankad.tables.strange_cells import StrangeCell
 
@@ -59,6 +59,9 @@ def explain_table(
         instead = {name: made[name][at] if name in made else None for name in values}
         put_first = _with_strange(explained[row], values, instead, least, level)
         explained[row] = replace(put_first, strange=tuple(map(oddity, strange)))
+    labels = labels_of(frame) or [""] * table.height
+    names = [name or label for name, label in zip(encoder.names_of_rows(table), labels, strict=True)]
+    explained = [replace(each, name=name) for each, name in zip(explained, names, strict=True)]
     return Explanations(explained, library=library_of(frame))
 
 

@@ -16,7 +16,7 @@ from rankad._base.arrays import Bools, Floats, Ints
 from rankad.alarms.chance import PValueSummary, chance_of
 from rankad.alarms.shifts import NumberShift, Shift, compare_columns, describe_numbers, is_like
 from rankad.alarms.verdict import COLUMN_LEVEL, Verdict, judge
-from rankad.tables.encoded_columns import CategoryColumn
+from rankad.tables.encoded_columns import CategoryColumn, TimeColumn
 from rankad.tables.sampling import RowSample, SampledRows
 from rankad.tables.strange_cells import StrangeCell
 
@@ -32,6 +32,8 @@ _MOST_ALARMS, _FEWEST_ALARMS, _MOST_REASONS = 200, 20, 20_000
 _LEAST_SHARE, _LEAST_ALARMS = 0.5, 2
 # Where the p-values are as expected, a column is named from this distance on.
 _LEAST_DISTANCE = 0.1
+# So many times, all at midnight, have likely lost the time of day, if at most this share of nominal ones is.
+_ENOUGH_TIMES, _MOST_AT_MIDNIGHT = 20, 0.5
 # The weight of a column that has not moved, among those that explain alarms.
 _UNMOVED = 0.05
 _MOST_NAMED = 5
@@ -41,8 +43,8 @@ _EDGE = 0.002
 _EDGES = 1.5
 
 How: TypeAlias = Literal[
-    "strange", "missing", "swapped", "category", "time", "beyond", "together", "constant", "goes on",
-    "scaled", "moved", "spread", "other",
+    "strange", "missing", "swapped", "category", "time", "midnight", "beyond", "together", "constant",
+    "goes on", "scaled", "moved", "spread", "other",
 ]  # fmt: skip
 
 
@@ -50,8 +52,9 @@ class MovedColumn(NamedTuple):
     """A column that differs from nominal rows, or that explains alarms.
 
     `how` is one of: "strange" or "missing" cells, "swapped" with another column, a "category" that is more or
-    less frequent, a "time" of the day or the year, values "beyond" nominal ones in alarms only, usual values
-    that do not go "together" with other columns, or a kind of `rankad.alarms.shifts.NumberShift`.
+    less frequent, a "time" of the day or the year, "midnight" throughout, values "beyond" nominal ones in
+    alarms only, usual values that do not go "together" with other columns, or a kind of
+    `rankad.alarms.shifts.NumberShift`.
     """
 
     column: str
@@ -198,15 +201,38 @@ def _compare(detector: TableDetector, sample: Sequence[SampledRows]) -> _Compari
         len(getattr(detector.detector_, "trimmed_rows_", ())) / encoder.n_rows,
         more,
     )
+    by_name = dict(zip(names, shifts, strict=True))
+    midnight = {}
+    for column in encoder.columns:
+        if isinstance(column, TimeColumn) and "hour" in column.parts:
+            name, hours = column.name, list(known[column.name][:2])
+            usual = rows[~strange[:, place[name]]][:, hours]
+            share, p_value = _at_midnight(nominal[:, hours], usual)
+            if p_value * (nominal.shape[1] + len(names)) < COLUMN_LEVEL:
+                midnight[name] = share
+                by_name[name] = Shift(1 - share, p_value, by_name[name].n_strange)
     return _Comparison(
         rows,
-        dict(zip(names, shifts, strict=True)),
+        by_name,
         dict(zip(names, strange.T, strict=True)),
         cells,
         encoder.decode(rows),
         encoder.decode(nominal),
         times,
+        midnight,
     )
+
+
+def _at_midnight(nominal: Floats, rows: Floats) -> tuple[float, float]:
+    """Return the share of nominal times that are at midnight, and the chance that all of these rows are.
+
+    Times are cosine and sine of the hour, both 0 where there is none. The chance is 1 unless all rows are.
+    """
+    times, usual = (part[part.any(axis=1), 0] == 1.0 for part in (rows, nominal))
+    share = float(usual.mean()) if usual.size else 1.0
+    if times.size < _ENOUGH_TIMES or not times.all() or share > _MOST_AT_MIDNIGHT:
+        return share, 1.0
+    return share, float((np.count_nonzero(usual) + 1) / (usual.size + 1)) ** times.size
 
 
 @dataclass(frozen=True)
@@ -220,6 +246,7 @@ class _Comparison:
     scored: pl.DataFrame
     nominal: pl.DataFrame
     times: set[str]
+    midnight: dict[str, float]  # times that are all at midnight, with the share of nominal ones that are
 
     def named(self, overall: Verdict, explanations: list[Explanation], alpha: float) -> list[MovedColumn]:
         """Return the columns to name, the most important first."""
@@ -257,7 +284,10 @@ class _Comparison:
             value = next(cell.value for cell in cells if (cell.what, str(cell.value)) == example)
             return column._replace(how="strange", share=len(cells) / n, value=value, what=example[0])
         if name in self.times:
-            return column._replace(how="time")
+            share = self.midnight.get(name)
+            return column._replace(
+                **({"how": "time"} if share is None else {"how": "midnight", "nominal_share": share})
+            )
         if not column.moved:
             return column._replace(how="beyond" if column.beyond >= _LEAST_SHARE else "together")
         here, there = self._values(name), self.nominal[name]

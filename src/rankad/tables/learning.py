@@ -14,7 +14,7 @@ from rankad._base.arrays import Floats, Ints
 from rankad.columns.inference import infer_column
 from rankad.columns.inferred import PARAMETERS, ColumnOptions, InferredColumn
 from rankad.columns.missing_values import parse_markers, unused_markers, without_markers
-from rankad.io.errors import listed
+from rankad.io.errors import listed, not_split
 from rankad.tables.encoded_columns import CategoryColumn, EmptyColumn, NumberColumn, TimeColumn
 from rankad.tables.encoding import TableEncoder, is_plain
 from rankad.tables.frames import Untyped, as_frame
@@ -81,6 +81,8 @@ def learn_encoder(frame: Any, options: ColumnOptions, *, min_count: int) -> Lear
     )
     columns = [each.column for each in learned]
     if not any(column.width for column in columns):
+        if hint := not_split(table.columns):
+            raise ValueError(f"there is no column to learn from. {hint}")
         doubts = [each.doubt for each in inferred if each.doubt]
         if doubts:
             raise ValueError(f"there is no column to learn from: {' '.join(doubts)}")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, get_origin, get_type_hints
 
+import polars as pl
+
 from rankad._base.arrays import LARGEST
 from rankad.columns.formats import NumberFormat
 from rankad.columns.missing_values import MissingMarker
@@ -64,8 +66,8 @@ def _column(stored: Any) -> Column:
     kind, what = stored.get("kind"), f"column {name!r}"
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"{what} is of the kind {_shown(kind)}, which this rankad does not know.")
-    # Older models have neither bare_dates nor edge.
-    column: Column = _object(what, {"bare_dates": True, "edge": 0.0, **stored}, _KINDS[kind])
+    # Older models have no bare_dates, edge or zone.
+    column: Column = _object(what, {"bare_dates": True, "edge": 0.0, "zone": "", **stored}, _KINDS[kind])
     words = column.categories if isinstance(column, CategoryColumn) and column.boolean else ()
     if not set(words) <= {"true", "false", None}:
         raise ValueError(f"categories of {what} must be 'true' and 'false', got {_shown(words)}.")
@@ -127,6 +129,14 @@ def _is_categories(value: Any) -> bool:
     return _distinct(value, lambda each: each is None or (_is_text(each) and each)) and set(value) != {None}
 
 
+def _is_zone(value: Any) -> bool:
+    try:
+        pl.Series([0], dtype=pl.Datetime("us", "UTC")).dt.convert_time_zone(value or "UTC")
+    except (TypeError, pl.exceptions.PolarsError):
+        return False
+    return isinstance(value, str)
+
+
 def _count(least: int) -> _Field:
     return _Field(lambda value: type(value) is int and least <= value <= 2**62, f"an integer >= {least}")
 
@@ -170,6 +180,7 @@ _BY_NAME = {
     "parts": _some_of(*PARTS),
     "orders": _some_of(*ORDERS),
     "epoch": _one_of("", *EPOCHS, EXCEL),
+    "zone": _Field(_is_zone, "a time zone or an empty text"),
     "categories": _Field(_is_categories, "a list of different texts", tuple),
     "edge": _Field(lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1", float),
     "kind": _one_of("number", "category", "time", "id", "text", "empty"),

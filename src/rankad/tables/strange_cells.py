@@ -29,6 +29,8 @@ NOT_CONSTANT = "other than the one value of all normal rows"
 NEW_VALUE = "not among the few values of normal rows"
 NOT_POSITIVE = "of a sign that no normal value has"
 NEW_CATEGORY = "not among the categories of normal rows"
+SAME_CATEGORY = "the same as a category of normal rows but for case, spaces or leading zeros"
+NO_BOOLEAN = "neither true nor false, as normal cells are"
 NOT_EMPTY = "a value, but missing in all normal rows"
 
 

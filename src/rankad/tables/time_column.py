@@ -53,17 +53,19 @@ class TimeColumn:
     odd_words: tuple[str, ...] = ()  # words in nominal cells that count as missing
     any_word: bool = False  # whether any other word counts as missing too, or else is strange
     bare_dates: bool = True  # whether dates without a time of day are allowed, if hours are learned from
+    zone: str = ""  # the time zone of nominal times; "" if they were without one
 
     @classmethod
     def learn(cls, series: pl.Series, format: TimeFormat, odd_words: tuple[str, ...] = ()) -> LearnedColumn:
         """Learn from nominal cells, of which at least one is a time."""
+        zone = series.dtype.time_zone if isinstance(series.dtype, pl.Datetime) else None
         times = format.read(series)
         absent = np.flatnonzero(times.is_null().to_numpy())
         column = cls(series.name, parts_of(without_likely_marker(times)), absent.size > 0, format, odd_words)
         any_word, single_words = any_word_counts(series, odd_words, column._unreadable(series, times))
         bare = column._bare_dates(series, times)
         singletons = [single_words, *(rows for rows in (absent, bare) if rows.size == 1)]
-        column = replace(column, any_word=any_word, bare_dates=bare.size > 0)
+        column = replace(column, any_word=any_word, bare_dates=bare.size > 0, zone=zone or "")
         return LearnedColumn(column, np.unique(np.concatenate(singletons)))
 
     @property
@@ -72,13 +74,18 @@ class TimeColumn:
         return 2 * len(self.parts) + (self.missing and bool(self.parts))
 
     def times(self, series: pl.Series) -> pl.Series:
-        """Return cells as times on the wall clock, null where one is missing or unreadable."""
+        """Return cells as times on the wall clock, null where one is missing or unreadable.
+
+        Times with a zone are brought to that of nominal times, if these had one.
+        """
         kind = series.dtype
         if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Boolean) or isinstance(kind, pl.Duration):
             raise TableError(
                 f"column {series.name!r} must hold times, as it did when the detector was fitted, but is of "
                 f"type {kind}; turn it into times."
             )
+        if self.zone and isinstance(kind, pl.Datetime) and kind.time_zone not in (None, self.zone):
+            series = series.dt.convert_time_zone(self.zone)
         return self.format.read(series)
 
     def cells(self, series: pl.Series) -> list[Any]:
@@ -147,7 +154,8 @@ class TimeColumn:
 
     def describe(self) -> str:
         """Say in one line what the column became."""
-        what = ", ".join(filter(None, ["a time", self.format.describe()]))
+        zone = f"on the clock of {self.zone}" if self.zone else ""
+        what = ", ".join(filter(None, ["a time", self.format.describe(), zone]))
         if self.parts:
             names = {"hour": "hour of the day", "weekday": "weekday", "month": "season"}
             what += f"; learned from: {', '.join(names[part] for part in self.parts)}"
