@@ -145,9 +145,10 @@ def test_a_file_that_was_not_split_into_columns_is_asked_about(detector):
     assert "sep=" not in str(caught.value)
 
 
-def test_a_column_that_is_the_index_is_asked_about(detector):
+@pytest.mark.parametrize("judge", ["p_values", "predict", "verdict", "explain", "report"])
+def test_a_column_that_is_the_index_is_asked_about(detector, judge):
     name = FRAME.columns[0]
     with pytest.raises(
         ValueError, match=rf"{name!r} is in its index, which is not read: pass frame.reset_index"
     ):
-        detector.p_values(FRAME.to_pandas().set_index(name))
+        getattr(detector, judge)(FRAME.to_pandas().set_index(name))

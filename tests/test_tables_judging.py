@@ -208,6 +208,31 @@ def test_a_column_that_is_written_in_another_way_is_said_where_rows_are_judged(f
     detector.p_values(commas.head(5))
 
 
+@pytest.mark.parametrize("respell", ["upper", "space"])
+def test_categories_in_another_spelling_are_said_where_rare_words_hide_them(few_folds, respell):
+    rng = np.random.default_rng(SEED)
+
+    def make(n):
+        words = ["Berlin", "Hamburg", *(f"Dorf {at}" for at in range(60))]
+        city = rng.choice(words, n, p=[0.5, 0.4, *[0.1 / 60] * 60])
+        return pl.DataFrame({"city": city, "x": rng.normal(size=n)})
+
+    detector = TableDetector(RankAD(**QUICK), alpha=0.05).fit(make(1_000))
+    new, city = make(400), pl.col("city")
+    assert not detector.verdict(new).columns
+    other = city.str.to_uppercase() if respell == "upper" else city + " "
+    some = pl.when(pl.int_range(pl.len()) % 4 == 0).then(other).otherwise(city)
+    for spelt in (other, some):
+        frame = new.with_columns(spelt.alias("city"))
+        assert detector.strange_cells(frame) == []
+        first = detector.verdict(frame).columns[0]
+        assert (first.column, first.how) == ("city", "respelt")
+        changed = (frame["city"] != new["city"]) & new["city"].is_in(detector.encoder_.columns[0].categories)
+        assert first.share == pytest.approx(changed.mean())
+        assert first.value in ("BERLIN", "Berlin ")
+        assert "put right" in str(detector.verdict(frame))
+
+
 def test_the_watch_keeps_few_rows(few_folds):
     rng = np.random.default_rng(11)
     make = counted(lambda at: at + 1)

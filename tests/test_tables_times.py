@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankad.columns.inferred import ColumnOptions
+from rankad.columns.inferred import ColumnOptions, ColumnWarning
 from rankad.columns.times import TimeFormat, epoch_unit, parts_of, recognize_times
 from rankad.tables import TableEncoder
 from rankad.tables.learning import learn_encoder
@@ -119,13 +119,28 @@ def test_what_is_no_time_is_strange_and_the_raw_time_does_not_matter():
 
 
 def test_times_of_all_types_are_the_same():
-    column = TimeColumn("t", ("hour",), False, TimeFormat(("ymd",)))
+    column = TimeColumn("t", ("hour",), False, TimeFormat(("ymd",)), zone="UTC")
     aware = MOMENT.replace(tzinfo=datetime.UTC)
     for cell in (MOMENT, aware, "2024-12-31 14:05:06", "2024-12-31T14:05:06+05:00"):
         assert column.times(pl.Series([cell])).to_list() == [MOMENT]
     assert column.times(pl.Series([MOMENT.date()])).to_list() == [datetime.datetime(2024, 12, 31)]
     with pytest.raises(ValueError, match="column 't' must hold times"):
         column.times(pl.Series("t", [[1]]))
+
+
+def test_a_zone_that_normal_rows_did_not_have_is_said():
+    own = pl.Series("t", every(500, hours=7))
+    encoder = TableEncoder.fit(pl.DataFrame({"t": own}))
+    with pytest.warns(
+        ColumnWarning, match="column 't' has times in the zone UTC, and those of normal rows had none"
+    ):
+        encoded = encoder.encode(pl.DataFrame({"t": own.dt.replace_time_zone("UTC")}))
+    np.testing.assert_array_equal(encoded.rows, encoder.encode(pl.DataFrame({"t": own})).rows)
+    # Days are the same in most zones, and whoever learns from them alone need not care.
+    days = pl.DataFrame({"t": pl.Series("t", every(200, hours=24))})
+    of_days = TableEncoder.fit(days)
+    assert "hour" not in of_days.columns[0].parts
+    of_days.encode(days.with_columns(pl.col("t").dt.replace_time_zone("UTC")))
 
 
 def test_times_with_a_zone_are_read_on_the_clock_of_normal_rows():

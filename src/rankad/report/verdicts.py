@@ -34,6 +34,8 @@ _HOW = {
     "missing": "{share} of its cells are missing, in normal rows {usual}",
     "swapped": "it has what normal rows have in {value}, and the other way round; are the two swapped?",
     "category": "{value} comes in {share} of the rows, in {usual} of normal rows",
+    "respelt": "{share} of its cells, such as {value}, are categories of normal rows but for case, spaces or "
+    "leading zeros",
     "time": "alarms come at hours, on weekdays or in seasons in which normal rows are few or other ones",
     "midnight": "its times are all at 00:00, in normal rows {usual}; was the time of day lost?",
     "beyond": "in most alarms it has a value at or beyond the edge of the normal ones",
@@ -93,7 +95,9 @@ def verdict_on(detector: CalibratedDetector, X: Any, alpha: float | None) -> Tab
     rate = check_unit("alpha", detector.alpha if alpha is None else alpha)
     table, frame = as_table(detector, X)
     watch = Watch(table, rate)
-    watch.add(frame, 0, table.calibration_.p_values(np.asarray(table.score_samples(frame))))
+    # Errors name what the table calls its index.
+    scores = np.asarray(table.score_samples(X if table is detector else frame))
+    watch.add(frame, 0, table.calibration_.p_values(scores))
     return watch.verdict()
 
 
@@ -196,7 +200,7 @@ def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
         ]
     if lead.how == "strange" and (lead.what.startswith("not a ") or lead.what in _WRITTEN_OTHERWISE):
         return ["If it is written in another way than in the normal rows, put that right first."]
-    if lead.how in ("swapped", "scaled", "midnight"):
+    if lead.how in ("swapped", "scaled", "midnight", "respelt"):
         return ["P-values mean nothing until that is put right."]
     if not lead.moved:
         return []

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from rankad._base.arrays import Floats, Ints
+from rankad._base.arrays import Bools, Floats, Ints
 from rankad.columns.words import MOST_CATEGORIES, TRUE_OR_FALSE, all_booleans, least_count, read_words
 from rankad.io.errors import shown
 from rankad.tables.strange_cells import (
@@ -130,13 +130,22 @@ class CategoryColumn:
         """Return cells whose words no normal row has, in the order of the rows."""
         words = self.words(series.gather(rows))
         if self.boolean:
-            same, what = ~words.is_in(TRUE_OR_FALSE), NO_BOOLEAN
+            alike, what = ~words.is_in(TRUE_OR_FALSE).to_numpy(), NO_BOOLEAN
         else:
-            known = [word for word in self.categories if word is not None]
-            same, what = _plainest(words).is_in(_plainest(pl.Series(known)).to_list()), SAME_CATEGORY
-        alike = same.to_numpy()
+            alike, what = self._but_for_spelling(words), SAME_CATEGORY
         found = strange_cells(series, rows[alike], what) + strange_cells(series, rows[~alike], NEW_CATEGORY)
         return sorted(found, key=lambda cell: cell.row)
+
+    def respelt(self, series: pl.Series) -> list[str]:
+        """Return words that are none of the categories, but would be if case, spaces and zeros were."""
+        words = self.words(series).drop_nulls()
+        words = words.filter(~words.is_in([word for word in self.categories if word is not None]))
+        return words.filter(self._but_for_spelling(words)).to_list()
+
+    def _but_for_spelling(self, words: pl.Series) -> Bools:
+        known = pl.Series([word for word in self.categories if word is not None])
+        alike: Bools = _plainest(words).is_in(_plainest(known).to_list()).to_numpy()
+        return alike
 
     def _places(self, words: pl.Series) -> Ints:
         """Return the indicator of each word, -1 where it has none or is missing."""

@@ -30,7 +30,8 @@ def explain_table(
     and into the change that makes it nominal.
     """
     encoder, table = detector.encoder_, as_frame(frame)
-    encoded = encoder.encode(table)
+    # Errors name what the frame calls its index.
+    encoded = encoder.encode(frame)
     if not len(encoded.rows):
         return Explanations(library=library_of(frame))
 

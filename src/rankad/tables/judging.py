@@ -43,8 +43,8 @@ _EDGE = 0.002
 _EDGES = 1.5
 
 How: TypeAlias = Literal[
-    "strange", "missing", "swapped", "category", "time", "midnight", "beyond", "together", "constant",
-    "goes on", "scaled", "moved", "spread", "other",
+    "strange", "missing", "swapped", "category", "respelt", "time", "midnight", "beyond", "together",
+    "constant", "goes on", "scaled", "moved", "spread", "other",
 ]  # fmt: skip
 
 
@@ -52,9 +52,9 @@ class MovedColumn(NamedTuple):
     """A column that differs from nominal rows, or that explains alarms.
 
     `how` is one of: "strange" or "missing" cells, "swapped" with another column, a "category" that is more or
-    less frequent, a "time" of the day or the year, "midnight" throughout, values "beyond" nominal ones in
-    alarms only, usual values that do not go "together" with other columns, or a kind of
-    `rankad.alarms.shifts.NumberShift`.
+    less frequent, categories that are "respelt", a "time" of the day or the year, "midnight" throughout,
+    values "beyond" nominal ones in alarms only, usual values that do not go "together" with other columns, or
+    a kind of `rankad.alarms.shifts.NumberShift`.
     """
 
     column: str
@@ -202,8 +202,11 @@ def _compare(detector: TableDetector, sample: Sequence[SampledRows]) -> _Compari
         more,
     )
     by_name = dict(zip(names, shifts, strict=True))
-    midnight = {}
+    midnight, respelt = {}, {}
     for column in encoder.columns:
+        if isinstance(column, CategoryColumn) and column.n_other and not column.boolean:
+            cells_of = [encoder.cells(part.frame, column.name) for part in sample]
+            respelt[column.name] = [word for each in cells_of for word in column.respelt(each)]
         if isinstance(column, TimeColumn) and "hour" in column.parts:
             name, hours = column.name, list(known[column.name][:2])
             usual = rows[~strange[:, place[name]]][:, hours]
@@ -220,6 +223,7 @@ def _compare(detector: TableDetector, sample: Sequence[SampledRows]) -> _Compari
         encoder.decode(nominal),
         times,
         midnight,
+        respelt,
     )
 
 
@@ -247,6 +251,7 @@ class _Comparison:
     nominal: pl.DataFrame
     times: set[str]
     midnight: dict[str, float]  # times that are all at midnight, with the share of nominal ones that are
+    respelt: dict[str, list[str]]  # words that are categories but for their spelling
 
     def named(self, overall: Verdict, explanations: list[Explanation], alpha: float) -> list[MovedColumn]:
         """Return the columns to name, the most important first."""
@@ -290,6 +295,11 @@ class _Comparison:
             )
         if not column.moved:
             return column._replace(how="beyond" if column.beyond >= _LEAST_SHARE else "together")
+        words = self.respelt.get(name, [])
+        if len(words) / n >= 0.5 * max(column.distance, 1 / n):
+            return column._replace(
+                how="respelt", share=len(words) / n, value=Counter(words).most_common(1)[0][0]
+            )
         here, there = self._values(name), self.nominal[name]
         missing, usual = here.null_count() / max(len(here), 1), there.null_count() / max(len(there), 1)
         if abs(missing - usual) >= 0.5 * column.distance:

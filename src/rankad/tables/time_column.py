@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankad._base.arrays import Floats, Ints
+from rankad.columns.inferred import ColumnWarning
 from rankad.columns.missing_values import without_likely_marker
 from rankad.columns.times import TimeFormat, fractions, label, parts_of
 from rankad.columns.words import has_value
@@ -84,8 +86,17 @@ class TimeColumn:
                 f"column {series.name!r} must hold times, as it did when the detector was fitted, but is of "
                 f"type {kind}; turn it into times."
             )
-        if self.zone and isinstance(kind, pl.Datetime) and kind.time_zone not in (None, self.zone):
+        zone = kind.time_zone if isinstance(kind, pl.Datetime) else None
+        if self.zone and zone not in (None, self.zone):
             series = series.dt.convert_time_zone(self.zone)
+        elif zone and not self.zone and "hour" in self.parts:
+            warnings.warn(
+                f"column {series.name!r} has times in the zone {zone}, and those of normal rows had none: "
+                f"hours are taken as the clock of {zone} shows them. If normal rows had another clock, "
+                f"convert the column to it.",
+                ColumnWarning,
+                stacklevel=2,
+            )
         return self.format.read(series)
 
     def cells(self, series: pl.Series) -> list[Any]:
