@@ -139,15 +139,18 @@ def in_blocks(
     n_blocks = max(1, jobs * -(-n // (jobs * most)))
     bounds = [n * part // n_blocks for part in range(n_blocks + 1)]
     blocks = list(pairwise(bounds))
-    return [work(*block) for block in blocks] if jobs == 1 else _share(work, blocks, jobs)
+    return in_turns(lambda turn: work(*blocks[turn]), n_blocks, jobs)
 
 
-def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: int) -> list[T]:
-    """Have several threads, this one among them, take blocks by turns; an error ends it.
+def in_turns(work: Callable[[int], T], n: int, jobs: int) -> list[T]:
+    """Return ``work(0)`` to ``work(n - 1)``, done by `jobs` threads, this one among them; an error ends it.
 
-    Pools of threads take a millisecond to set up and to take down, and leave the thread that asks idle.
+    Pools of threads take a millisecond to set up and to take down, and leave the thread that asks idle; those
+    of joblib also leave semaphores of the system behind where a process is told to end.
     """
-    left = deque(range(len(blocks)))
+    if jobs == 1:
+        return [work(turn) for turn in range(n)]
+    left = deque(range(n))
     results, errors = dict[int, T](), dict[int, BaseException]()
 
     def help_out() -> None:
@@ -157,7 +160,7 @@ def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: i
             except IndexError:
                 return
             try:
-                results[turn] = work(*blocks[turn])
+                results[turn] = work(turn)
             except BaseException as error:
                 errors[turn] = error
                 left.clear()
@@ -174,4 +177,4 @@ def _share(work: Callable[[int, int], T], blocks: list[tuple[int, int]], jobs: i
         left.clear()
     if errors:
         raise errors[min(errors)]
-    return [results[turn] for turn in range(len(blocks))]
+    return [results[turn] for turn in range(n)]

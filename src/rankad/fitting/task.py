@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from rankad._base.arrays import Floats, Ints
 from rankad._base.scratch import Scratch
-from rankad._base.threads import n_threads
+from rankad._base.threads import in_turns, n_threads
 from rankad.fitting import sizes
 from rankad.fitting.plan import Plan
 from rankad.fitting.ranker import Recipe
@@ -113,16 +112,7 @@ class FitTask:
 
     def in_parallel(self, work: Callable[[int], T], n: int) -> list[T]:
         """Return ``work(0)`` to ``work(n - 1)``, done by threads."""
-        jobs = min(n, n_threads(self.plan.n_jobs))
-        if jobs == 1:
-            return [work(i) for i in range(n)]
-        # Joblib's threads need semaphores of the system, which a process that is told to end leaves behind.
-        pool = ThreadPoolExecutor(jobs)
-        try:
-            return list(pool.map(work, range(n)))
-        finally:
-            # Whoever interrupts does not wait.
-            pool.shutdown(wait=False, cancel_futures=True)
+        return in_turns(work, n, min(n, n_threads(self.plan.n_jobs)))
 
     def deal(self, n_folds: int) -> list[Ints]:
         """Deal the training rows into folds, whatever the seed: it must not decide about alarms."""
