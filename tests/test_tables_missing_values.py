@@ -99,7 +99,7 @@ def test_such_cells_are_treated_exactly_as_missing_ones(missing, tmp_path):
         empty = TableDetector(RankAD(**QUICK)).fit(emptied(readings(0)))
     new = readings(1).with_columns(heat=pl.lit(None, dtype=pl.Float64))
     for rows in (readings(1), new):
-        np.testing.assert_array_equal(told.score_samples(rows), empty.score_samples(emptied(rows)))
+        np.testing.assert_array_equal(told.p_values(rows), empty.p_values(emptied(rows)))
         assert told.strange_cells(rows) == empty.strange_cells(emptied(rows))
         assert told.explain(rows[:5]) == empty.explain(emptied(rows)[:5])
     told.save(tmp_path / "m.rankad")

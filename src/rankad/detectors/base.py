@@ -202,7 +202,7 @@ class CalibratedDetector(Guarantees, OutlierMixin, BaseEstimator):
             return object.__getattribute__(self, name)
 
     def _judged(self, scores: Floats) -> Floats:
-        """Return scores that are about to be compared with those of normal rows."""
+        """Return scores as they are; subclasses warn of what they show before rows are judged by them."""
         return scores
 
     @property

@@ -102,8 +102,7 @@ def report_on(
     if not is_count(top) or top < 0:
         raise ValueError(f"top must be an integer >= 0, got {top!r}.")
     table, frame = as_table(detector, X)
-    # Errors name what the table calls its index.
-    scores = np.asarray(table.score_samples(X if table is detector else frame))
+    scores = np.asarray(table.score_samples(frame))
     batch = Batch(frame, scores, table.calibration_.p_values(scores), 0, None)
     data = gathered(
         [batch] if len(scores) else [],

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+try:
+    import polars  # noqa: F401
+except ImportError as error:
+    raise ImportError("verdict needs polars: pip install 'rankad[tables]'.") from error
+
 from rankad._base.checks import check_unit
 from rankad._base.wording import cell, count, percent
 from rankad.scoring.loading import as_table
 from rankad.tables.judging import MovedColumn, TableVerdict, Watch
-from rankad.tables.strange_cells import NO_BOOLEAN, SAME_CATEGORY
+from rankad.tables.strange_cells import may_be_written_otherwise
 
 if TYPE_CHECKING:
     from rankad.detectors.base import CalibratedDetector
@@ -52,7 +57,6 @@ _NUMBERS = {
     "spread": "its values vary about {times} times as much as in normal rows",
 }
 _MOST_OF_ALL = 0.5
-_WRITTEN_OTHERWISE = (SAME_CATEGORY, NO_BOOLEAN)
 
 
 class Pen(NamedTuple):
@@ -95,9 +99,7 @@ def verdict_on(detector: CalibratedDetector, X: Any, alpha: float | None) -> Tab
     rate = check_unit("alpha", detector.alpha if alpha is None else alpha)
     table, frame = as_table(detector, X)
     watch = Watch(table, rate)
-    # Errors name what the table calls its index.
-    scores = np.asarray(table.score_samples(X if table is detector else frame))
-    watch.add(frame, 0, table.calibration_.p_values(scores))
+    watch.add(frame, 0, table.calibration_.p_values(np.asarray(table.score_samples(frame))))
     return watch.verdict()
 
 
@@ -166,9 +168,7 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
     if not verdict.columns:
         return []
     lead, *others = verdict.columns
-    name, how = pen.cell(lead.column), spoken_of(lead, pen)
-    # The columns of an array are called so.
-    name = name.removeprefix("column ")
+    name, how = _called(lead, pen), spoken_of(lead, pen)
     end = "" if how.endswith("?") else "."
     begin = "The table has moved, chiefly in column" if lead.moved else "Most alarms are due to column"
     if lead.moved and verdict.overall.kind == "usual" and not verdict.overall.is_off:
@@ -185,11 +185,16 @@ def _columns(verdict: TableVerdict, pen: Pen) -> list[str]:
             f"To end {'all' if k == n else f'{count(k)} of'} {alarms}, this column would have to change."
         )
     if others:
-        names = ", ".join(pen.cell(column.column) for column in others)
+        names = ", ".join(_called(column, pen) for column in others)
         more = verdict.n_moved - sum(column.moved for column in verdict.columns)
         names += f" and {count(more)} more" if more else ""
         text.append(f"{'Columns' if len(others) > 1 else 'Column'} {names} moved as well.")
     return [*text, *_advice(lead, pen)]
+
+
+def _called(column: MovedColumn, pen: Pen) -> str:
+    """Return the name of a column, to be read after the word column, which those of arrays begin with."""
+    return pen.cell(column.column).removeprefix("column ")
 
 
 def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
@@ -198,7 +203,7 @@ def _advice(lead: MovedColumn, pen: Pen) -> list[str]:
             f"If it counts on or names rows, fit again without it ({pen.cell(pen.drop(lead.column))}): until "
             f"then, p-values mean nothing."
         ]
-    if lead.how == "strange" and (lead.what.startswith("not a ") or lead.what in _WRITTEN_OTHERWISE):
+    if lead.how == "strange" and may_be_written_otherwise(lead.what):
         return ["If it is written in another way than in the normal rows, put that right first."]
     if lead.how in ("swapped", "scaled", "midnight", "respelt"):
         return ["P-values mean nothing until that is put right."]

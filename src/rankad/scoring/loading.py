@@ -16,7 +16,6 @@ from rankad.io.errors import TableError
 from rankad.modelfile import load
 from rankad.tables import TableEncoder
 from rankad.tables.encoded_columns import NumberColumn
-from rankad.tables.frames import as_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +69,7 @@ def for_table(detector: RankAD | KLPE | EpsilonLPE, columns: Sequence[str]) -> T
 def as_table(detector: Any, X: Any) -> tuple[TableDetector, pl.DataFrame]:
     """Return a detector of tables, and the rows as a table."""
     if isinstance(detector, TableDetector):
-        return detector, as_frame(X)
+        return detector, detector.encoder_.table_of(X)
     rows = validate_rows(detector, X, reset=False)
     named = getattr(detector, "feature_names_in_", None)
     names = [f"column {i}" for i in range(rows.shape[1])] if named is None else [str(name) for name in named]

@@ -137,7 +137,7 @@ class CategoryColumn:
         return sorted(found, key=lambda cell: cell.row)
 
     def respelt(self, series: pl.Series) -> list[str]:
-        """Return words that are none of the categories, but would be if case, spaces and zeros were."""
+        """Return the words of cells that are categories but for case, spaces or leading zeros."""
         words = self.words(series).drop_nulls()
         words = words.filter(~words.is_in([word for word in self.categories if word is not None]))
         return words.filter(self._but_for_spelling(words)).to_list()

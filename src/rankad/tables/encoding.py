@@ -86,6 +86,16 @@ class TableEncoder:
 
         Columns are found by name, in any order; others are ignored.
         """
+        table = self.table_of(frame)
+        # Contiguous columns are faster to write; detectors need contiguous rows.
+        encoded = np.empty((table.height, self.n_encoded), order="F")
+        strange: list[StrangeCell] = []
+        for column, part in self._parts(encoded):
+            strange += column.encode(self.cells(table, column.name), part)
+        return Encoded(np.ascontiguousarray(encoded), strange)
+
+    def table_of(self, frame: Any) -> pl.DataFrame:
+        """Return a table as a polars frame, or raise if it lacks a column."""
         table = as_frame(frame)
         there = set(table.columns)
         absent = [column.name for column in self.columns if column.name not in there]
@@ -95,12 +105,7 @@ class TableEncoder:
                 f"{listed(table.columns) or 'no columns'}. "
                 f"{_in_the_index(frame, absent) or _renaming(absent, table.columns, len(self.columns))}"
             )
-        # Contiguous columns are faster to write; detectors need contiguous rows.
-        encoded = np.empty((table.height, self.n_encoded), order="F")
-        strange: list[StrangeCell] = []
-        for column, part in self._parts(encoded):
-            strange += column.encode(self.cells(table, column.name), part)
-        return Encoded(np.ascontiguousarray(encoded), strange)
+        return table
 
     def names_of_rows(self, table: pl.DataFrame) -> list[str | None]:
         """Return the cells of the id columns of each row, None if the table has no such columns."""

@@ -14,7 +14,6 @@ from rankad.explanations.explainer import Change, Explainer, Explanation, Move, 
 from rankad.explanations.nominal_rows import NominalRows
 from rankad.explanations.sentences import oddity
 from rankad.explanations.showing import Explanations, labels_of, library_of
-from rankad.tables.frames import as_frame
 from rankad.tables.strange_cells import StrangeCell
 
 if TYPE_CHECKING:
@@ -29,9 +28,8 @@ def explain_table(
     A row with strange cells is explained as if they were typical. Then they are put first among its reasons,
     and into the change that makes it nominal.
     """
-    encoder, table = detector.encoder_, as_frame(frame)
-    # Errors name what the frame calls its index.
-    encoded = encoder.encode(frame)
+    encoder, table = detector.encoder_, detector.encoder_.table_of(frame)
+    encoded = encoder.encode(table)
     if not len(encoded.rows):
         return Explanations(library=library_of(frame))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -202,11 +202,21 @@ def _compare(detector: TableDetector, sample: Sequence[SampledRows]) -> _Compari
         more,
     )
     by_name = dict(zip(names, shifts, strict=True))
-    midnight, respelt = {}, {}
+    # Where no category is rare, other spellings are strange cells.
+    with_rare = {
+        column.name: column
+        for column in encoder.columns
+        if isinstance(column, CategoryColumn) and column.n_other and not column.boolean
+    }
+
+    def respelt(name: str) -> list[str]:
+        if name not in with_rare:
+            return []
+        cells_of = (encoder.cells(part.frame, name) for part in sample)
+        return [word for each in cells_of for word in with_rare[name].respelt(each)]
+
+    midnight = {}
     for column in encoder.columns:
-        if isinstance(column, CategoryColumn) and column.n_other and not column.boolean:
-            cells_of = [encoder.cells(part.frame, column.name) for part in sample]
-            respelt[column.name] = [word for each in cells_of for word in column.respelt(each)]
         if isinstance(column, TimeColumn) and "hour" in column.parts:
             name, hours = column.name, list(known[column.name][:2])
             usual = rows[~strange[:, place[name]]][:, hours]
@@ -251,7 +261,7 @@ class _Comparison:
     nominal: pl.DataFrame
     times: set[str]
     midnight: dict[str, float]  # times that are all at midnight, with the share of nominal ones that are
-    respelt: dict[str, list[str]]  # words that are categories but for their spelling
+    respelt: Callable[[str], list[str]]  # the words of a column that are categories but for their spelling
 
     def named(self, overall: Verdict, explanations: list[Explanation], alpha: float) -> list[MovedColumn]:
         """Return the columns to name, the most important first."""
@@ -289,13 +299,12 @@ class _Comparison:
             value = next(cell.value for cell in cells if (cell.what, str(cell.value)) == example)
             return column._replace(how="strange", share=len(cells) / n, value=value, what=example[0])
         if name in self.times:
-            share = self.midnight.get(name)
-            return column._replace(
-                **({"how": "time"} if share is None else {"how": "midnight", "nominal_share": share})
-            )
+            if name in self.midnight:
+                return column._replace(how="midnight", nominal_share=self.midnight[name])
+            return column._replace(how="time")
         if not column.moved:
             return column._replace(how="beyond" if column.beyond >= _LEAST_SHARE else "together")
-        words = self.respelt.get(name, [])
+        words = self.respelt(name)
         if len(words) / n >= 0.5 * max(column.distance, 1 / n):
             return column._replace(
                 how="respelt", share=len(words) / n, value=Counter(words).most_common(1)[0][0]

@@ -52,6 +52,18 @@ class LearnedColumn(NamedTuple):
     as_rare: Floats = np.empty(0)  # how a rare category is encoded
 
 
+def may_be_written_otherwise(what: str) -> bool:
+    """Tell whether cells that are strange for this reason may be usual ones in another notation.
+
+    >>> (
+    ...     may_be_written_otherwise(no_number("written with a decimal comma")),
+    ...     may_be_written_otherwise(INFINITE),
+    ... )
+    (True, False)
+    """
+    return what in (NO_TIME, NO_BOOLEAN, SAME_CATEGORY) or what.startswith("not a number")
+
+
 def no_number(written: str) -> str:
     """Say that a cell is not a number in the format of the column.
 
