@@ -11,8 +11,6 @@ _MIB = 1 << 20
 # Measured on two cores: they map 2.0 GB of addresses and write to 0.5 GB. With less they give no clear error
 # but abort, or wait forever for a thread that could not be started.
 _LEAST = {"RLIMIT_AS": ("addresses", "-v", 2048 * _MIB), "RLIMIT_DATA": ("data", "-d", 640 * _MIB)}
-
-
 # A frame of so many words is put into a block of 512 KiB, and half of that is left for what it calls.
 _FRAME_WORDS = 33_000
 
@@ -27,7 +25,7 @@ def with_room_for_frames(call: Callable[[], T]) -> T:
     return call()
 
 
-# Never written to, so that it takes no memory.
+# Most of the frame is never written to, and so takes no memory.
 with_room_for_frames.__code__ = with_room_for_frames.__code__.replace(co_stacksize=_FRAME_WORDS)
 
 

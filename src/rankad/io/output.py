@@ -21,11 +21,13 @@ from rankad.io.numbers import is_text
 from rankad.io.suffixes import compression_of, format_of
 
 _TEXT = ("csv", "tsv", "jsonl")
-# zlib's way to ask for the header of gzip, with the largest window.
-_GZIP_HEADER = 31
 _COLUMNAR = ("parquet", "arrow")
 # How a formula may begin in a spreadsheet, with skipped characters; the last four are full-width.
 _BEGINS = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
+
+
+# How zlib is asked for gzip's header, and for the largest window.
+_GZIP_HEADER = 31
 
 
 class TableWriter(ABC):
