@@ -119,7 +119,7 @@ def test_what_is_no_time_is_strange_and_the_raw_time_does_not_matter():
 
 
 def test_times_of_all_types_are_the_same():
-    column = TimeColumn("t", ("hour",), False, TimeFormat(("ymd",)), zone="UTC")
+    column = TimeColumn("t", ("hour",), False, TimeFormat(("ymd",)))
     aware = MOMENT.replace(tzinfo=datetime.UTC)
     for cell in (MOMENT, aware, "2024-12-31 14:05:06", "2024-12-31T14:05:06+05:00"):
         assert column.times(pl.Series([cell])).to_list() == [MOMENT]

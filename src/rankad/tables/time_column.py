@@ -89,14 +89,6 @@ class TimeColumn:
         zone = kind.time_zone if isinstance(kind, pl.Datetime) else None
         if self.zone and zone not in (None, self.zone):
             series = series.dt.convert_time_zone(self.zone)
-        elif zone and not self.zone and "hour" in self.parts:
-            warnings.warn(
-                f"column {series.name!r} has times in the zone {zone}, and those of normal rows had none: "
-                f"hours are taken as the clock of {zone} shows them. If normal rows had another clock, "
-                f"convert the column to it.",
-                ColumnWarning,
-                stacklevel=2,
-            )
         return self.format.read(series)
 
     def cells(self, series: pl.Series) -> list[Any]:
@@ -112,6 +104,18 @@ class TimeColumn:
         for row in self._unreadable(series, times):
             cells[row] = series[int(row)]
         return cells
+
+    def _warn_of_zone(self, series: pl.Series) -> None:
+        """Warn of times in a zone where nominal times had none, if hours are learned from."""
+        zone = series.dtype.time_zone if isinstance(series.dtype, pl.Datetime) else None
+        if zone and not self.zone and "hour" in self.parts:
+            warnings.warn(
+                f"column {series.name!r} has times in the zone {zone}, and those of normal rows had none: "
+                f"hours are taken as the clock of {zone} shows them. If normal rows had another clock, "
+                f"convert the column to it.",
+                ColumnWarning,
+                stacklevel=2,
+            )
 
     def _unreadable(self, series: pl.Series, times: pl.Series) -> Ints:
         if self.any_word:
@@ -129,6 +133,7 @@ class TimeColumn:
 
     def encode(self, series: pl.Series, out: Floats) -> list[StrangeCell]:
         """Write n cells into `out`, of shape (n, width), and return the strange ones."""
+        self._warn_of_zone(series)
         times = self.times(series)
         absent = times.is_null().to_numpy()
         wrong = self._unreadable(series, times)
